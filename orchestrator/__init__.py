@@ -1,0 +1,1 @@
+"""A durable workflow orchestrator for teams that run Python, Celery and Postgres."""

@@ -1,0 +1,1 @@
+"""Pure rules: no SQL, no Celery, no I/O."""

@@ -1,0 +1,140 @@
+"""What a workflow document says, as inert data. `parse.py` makes these from a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+HANDLER_NAMES = ("on_success", "on_failure", "on_cancel", "on_finish")
+
+
+class StepKind(StrEnum):
+    FUNCTION = "function"
+    PASS = "pass"
+
+
+class EdgeOn(StrEnum):
+    """Which end of the source satisfies an edge."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    COMPLETE = "complete"
+    SKIPPED = "skipped"
+
+
+class TriggerRule(StrEnum):
+    """Airflow's twelve (airflow.task.trigger_rule, 3.1)."""
+
+    ALL_SUCCESS = "all_success"
+    ALL_FAILED = "all_failed"
+    ALL_DONE = "all_done"
+    ALL_DONE_MIN_ONE_SUCCESS = "all_done_min_one_success"
+    ALL_SKIPPED = "all_skipped"
+    ONE_SUCCESS = "one_success"
+    ONE_FAILED = "one_failed"
+    ONE_DONE = "one_done"
+    NONE_FAILED = "none_failed"
+    NONE_FAILED_MIN_ONE_SUCCESS = "none_failed_min_one_success"
+    NONE_SKIPPED = "none_skipped"
+    ALWAYS = "always"
+
+
+class OnUnreachable(StrEnum):
+    SKIP = "skip"
+    FAIL = "fail"
+
+
+class OnError(StrEnum):
+    FAIL = "fail"
+    IGNORE = "ignore"
+    CONTINUE = "continue"
+    ABORT = "abort"
+
+
+class OnLost(StrEnum):
+    RETRY = "retry"
+    FAIL = "fail"
+
+
+class FailureMode(StrEnum):
+    RUN_ON = "run_on"
+    DRAIN = "drain"
+    CANCEL = "cancel"
+
+
+class Backoff(StrEnum):
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One dependency: `step` names the source; `when` is a bare expression over `result` and `error`."""
+
+    step: str
+    on: EdgeOn = EdgeOn.SUCCESS
+    when: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """SPEC section 5. `delay` and `max_delay` in seconds; `jitter` a share, 0 to 1; `while_` a bare expression."""
+
+    max_attempts: int = 1
+    delay: float = 0.0
+    backoff: Backoff = Backoff.CONSTANT
+    factor: float = 2.0
+    max_delay: float | None = None
+    jitter: float = 0.0
+    retry_on: tuple[str, ...] = ()
+    abort_on: tuple[str, ...] = ()
+    while_: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. Exactly one of `edges` with `join`, or `edges` (all plain) with `trigger_rule`, decides its start."""
+
+    name: str
+    kind: StepKind
+    function: str | None = None
+    input: Any = None
+    depends_on: tuple[Edge, ...] = ()
+    trigger_rule: TriggerRule | None = None
+    join: str | int = "all"  # "all", "any" or how many sources
+    on_unreachable: OnUnreachable = OnUnreachable.SKIP
+    when: str | None = None
+    retry: Retry = Retry()
+    timeout: float | str | None = None  # seconds, or a template of them
+    total_timeout: float | str | None = None
+    on_error: OnError = OnError.FAIL
+    on_lost: OnLost = OnLost.RETRY
+    publish: Mapping[str, Any] = field(default_factory=dict)
+    publish_on_failure: Mapping[str, Any] = field(default_factory=dict)
+    queue: str = "default"  # may be a template
+    priority: int = 0
+    label: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A whole document. `handlers` maps a name of `HANDLER_NAMES` to its step (named the same, no edges)."""
+
+    name: str
+    steps: tuple[Step, ...]
+    version: str | None = None
+    label: str | None = None
+    description: str | None = None
+    tags: tuple[str, ...] = ()
+    input_schema: Mapping[str, Any] | None = None
+    output_schema: Mapping[str, Any] | None = None
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    output: Any = None
+    has_output: bool = False  # `output: null` is not the same as no output
+    timeout: float | None = None
+    failure_mode: FailureMode = FailureMode.RUN_ON
+    handlers: Mapping[str, Step] = field(default_factory=dict)

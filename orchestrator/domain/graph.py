@@ -1,0 +1,129 @@
+"""The graph of a definition: steps in topological order, who depends on whom, and what each one reads."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.domain.definition import HANDLER_NAMES, Definition, Edge, Step
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """A step with its place in the graph. Every source's position is lower than the step's own."""
+
+    position: int
+    step: Step
+    sources: tuple[int, ...]  # distinct positions, ascending
+    dependants: tuple[int, ...]  # distinct positions, ascending
+
+    @property
+    def name(self) -> str:
+        return self.step.name
+
+    def edges_from(self, source: str) -> list[tuple[int, Edge]]:
+        """Edges from one source, each with its index in `depends_on`."""
+        return [(i, edge) for i, edge in enumerate(self.step.depends_on) if edge.step == source]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A definition ready to run: `steps[position]`; handlers follow the steps, `on_finish` last."""
+
+    definition: Definition
+    steps: tuple[PlanStep, ...]
+    handlers: dict[str, PlanStep]
+    positions: dict[str, int]  # by name, handlers included
+
+    def at(self, position: int) -> PlanStep:
+        if position < len(self.steps):
+            return self.steps[position]
+        return self.handlers[HANDLER_NAMES[position - len(self.steps)]]
+
+    def named(self, name: str) -> PlanStep:
+        return self.at(self.positions[name])
+
+    @property
+    def leaves(self) -> list[PlanStep]:
+        return [step for step in self.steps if not step.dependants]
+
+
+def make_plan(definition: Definition) -> Plan:
+    """The plan of a checked definition (acyclic, known names); O(steps + edges).
+
+    Positions ascend by depth, then by the document's order. Rows are locked in this order (docs/adr/0003).
+    """
+    order = _by_depth(definition.steps)
+    position = {step.name: i for i, step in enumerate(order)}
+    sources = [tuple(sorted({position[e.step] for e in step.depends_on})) for step in order]
+    dependants: list[list[int]] = [[] for _ in order]
+    for here, above in enumerate(sources):
+        for source in above:
+            dependants[source].append(here)
+    steps = tuple(PlanStep(i, s, sources[i], tuple(dependants[i])) for i, s in enumerate(order))
+    handlers = _handlers(definition, len(steps))
+    positions = position | {name: step.position for name, step in handlers.items()}
+    return Plan(definition, steps, handlers, positions)
+
+
+def _handlers(definition: Definition, first: int) -> dict[str, PlanStep]:
+    place = {name: first + i for i, name in enumerate(HANDLER_NAMES)}
+    return {name: PlanStep(place[name], step, (), ()) for name, step in definition.handlers.items()}
+
+
+def _by_depth(steps: Sequence[Step]) -> list[Step]:
+    depth = depths(steps)
+    return sorted(steps, key=lambda step: depth[step.name])
+
+
+def depths(steps: Sequence[Step]) -> dict[str, int]:
+    """The longest path from a root to each step, roots at 0. Steps on or behind a cycle are absent."""
+    depth: dict[str, int] = {}
+    for name, above in _topological(steps):
+        depth[name] = 1 + max((depth[source] for source in above), default=-1)
+    return depth
+
+
+def _topological(steps: Sequence[Step]) -> Iterable[tuple[str, set[str]]]:
+    """Names with their sources, every source before its dependants (Kahn's algorithm)."""
+    above = {step.name: {edge.step for edge in step.depends_on} for step in steps}
+    below: dict[str, list[str]] = {name: [] for name in above}
+    for name, sources in above.items():
+        for source in sources:
+            below.setdefault(source, []).append(name)
+    open_count = {name: len(sources) for name, sources in above.items()}
+    place = {step.name: i for i, step in enumerate(steps)}
+    ready = [(place[name], name) for name, count in open_count.items() if count == 0]
+    heapq.heapify(ready)
+    while ready:
+        _, name = heapq.heappop(ready)
+        yield name, above[name]
+        for dependant in below[name]:
+            open_count[dependant] -= 1
+            if open_count[dependant] == 0:
+                heapq.heappush(ready, (place[dependant], dependant))
+
+
+def find_cycle(steps: Sequence[Step]) -> list[str] | None:
+    """One cycle as names in order of dependence, or None. Unknown names are passed over."""
+    known = {step.name for step in steps}
+    reached = depths([_without_unknown(step, known) for step in steps])
+    above = {s.name: [e.step for e in s.depends_on if e.step in known] for s in steps if s.name not in reached}
+    if not above:
+        return None
+    path: list[str] = []
+    seen: dict[str, int] = {}
+    name = next(iter(above))
+    while name not in seen:
+        seen[name] = len(path)
+        path.append(name)
+        name = next(source for source in above[name] if source in above)
+    return list(reversed(path[seen[name] :]))
+
+
+def _without_unknown(step: Step, known: set[str]) -> Step:
+    if all(edge.step in known for edge in step.depends_on):
+        return step
+    from_known = tuple(edge for edge in step.depends_on if edge.step in known)
+    return Step(name=step.name, kind=step.kind, depends_on=from_known)

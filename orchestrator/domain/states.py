@@ -1,0 +1,109 @@
+"""Run and step states, and the one table of transitions between them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class RunStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    PAUSED = "paused"
+    CANCELING = "canceling"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+    @property
+    def terminal(self) -> bool:
+        return self in RUN_TERMINAL
+
+
+class StepStatus(StrEnum):
+    PENDING = "pending"
+    READY = "ready"
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    SKIPPED = "skipped"
+    UPSTREAM_FAILED = "upstream_failed"
+
+    @property
+    def terminal(self) -> bool:
+        return self in STEP_TERMINAL
+
+
+RUN_TERMINAL = frozenset({RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELED})
+RUN_OPEN = frozenset(RunStatus) - RUN_TERMINAL
+STEP_TERMINAL = frozenset(
+    {
+        StepStatus.SUCCEEDED,
+        StepStatus.FAILED,
+        StepStatus.CANCELED,
+        StepStatus.SKIPPED,
+        StepStatus.UPSTREAM_FAILED,
+    }
+)
+STEP_OPEN = frozenset(StepStatus) - STEP_TERMINAL
+# Under a claim: a token fences the attempt.
+STEP_CLAIMED = frozenset({StepStatus.QUEUED, StepStatus.RUNNING})
+
+_R, _S = RunStatus, StepStatus
+
+RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
+    _R.PENDING: frozenset({_R.RUNNING, _R.CANCELING, _R.CANCELED, _R.FAILED}),
+    _R.RUNNING: frozenset({_R.PAUSED, _R.CANCELING, _R.SUCCEEDED, _R.FAILED, _R.CANCELED}),
+    _R.PAUSED: frozenset({_R.RUNNING, _R.CANCELING, _R.FAILED, _R.CANCELED}),
+    _R.CANCELING: frozenset({_R.CANCELED, _R.FAILED}),
+    _R.SUCCEEDED: frozenset(),
+    _R.FAILED: frozenset(),
+    _R.CANCELED: frozenset(),
+}
+
+# pending and ready reach `running` directly when the worker that completed the last source goes on
+# with the step in the same transaction (DESIGN, decision 4).
+STEP_TRANSITIONS: dict[StepStatus, frozenset[StepStatus]] = {
+    _S.PENDING: frozenset({_S.READY, _S.RUNNING, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.FAILED, _S.CANCELED, _S.SUCCEEDED}),
+    _S.READY: frozenset({_S.QUEUED, _S.RUNNING, _S.FAILED, _S.CANCELED}),
+    _S.QUEUED: frozenset({_S.RUNNING, _S.READY, _S.FAILED, _S.CANCELED}),
+    _S.RUNNING: frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELED, _S.SKIPPED, _S.READY, _S.WAITING}),
+    _S.WAITING: frozenset({_S.READY, _S.RUNNING, _S.SUCCEEDED, _S.FAILED, _S.CANCELED, _S.SKIPPED}),
+    _S.SUCCEEDED: frozenset(),
+    _S.FAILED: frozenset(),
+    _S.CANCELED: frozenset(),
+    _S.SKIPPED: frozenset(),
+    _S.UPSTREAM_FAILED: frozenset(),
+}
+
+# What an operator's retry may do on top (audited); nothing else leaves a terminal state.
+RUN_REOPENS: dict[RunStatus, frozenset[RunStatus]] = {
+    _R.FAILED: frozenset({_R.RUNNING}),
+    _R.CANCELED: frozenset({_R.RUNNING}),
+}
+STEP_REOPENS: dict[StepStatus, frozenset[StepStatus]] = {
+    status: frozenset({_S.PENDING, _S.READY}) for status in STEP_TERMINAL
+}
+
+
+class Reason(StrEnum):
+    """Why a step ended as it did, where the status alone does not say."""
+
+    CONDITION = "condition"  # its `when` was false
+    CONDITION_ERROR = "condition_error"  # its `when` or an edge's `when` could not be evaluated
+    NOT_TRIGGERED = "not_triggered"  # its edges or trigger rule did not ask for it
+    UPSTREAM = "upstream"  # a source failed
+    UNREACHABLE = "unreachable"  # join no longer reachable, with on_unreachable: fail
+    FUNCTION = "function"  # the function raised Skip
+    ERROR = "error"  # the function raised, or its input or output could not be made
+    TIMEOUT = "timeout"  # one attempt ran past `timeout`
+    TOTAL_TIMEOUT = "total_timeout"
+    LOST = "lost"  # the worker died and on_lost is fail
+    POISON = "poison"  # lost more often than max_lost
+    ABORT = "abort"  # a step with on_error: abort failed
+    DRAIN = "drain"  # failure_mode: drain
+    RUN_FAILED = "run_failed"  # failure_mode: cancel
+    CANCELED = "canceled"  # an operator cancelled the run
+    DEADLINE = "deadline"  # the run's own timeout
