@@ -1,0 +1,305 @@
+"""The tables, as SQLAlchemy Core. CHECKs refuse impossible rows; migrations/ holds the same as DDL, tested equal.
+
+Hot tables (steps, attempts, logs, events) carry no foreign keys but the step's to its run: they are written many
+times a second and removed with their run.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, STEP_OPEN, STEP_TERMINAL, RunStatus, StepStatus
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "fk": "%(table_name)s_%(column_0_name)s_fkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+    }
+)
+
+Id = Uuid(as_uuid=False)
+Instant = DateTime(timezone=True)
+NOW = text("orchestrator_now()")
+
+
+def one_of(statuses: frozenset[RunStatus] | frozenset[StepStatus]) -> str:
+    """The statuses as an SQL list, in a fixed order."""
+    return "(" + ", ".join(f"'{status}'" for status in sorted(statuses)) + ")"
+
+
+groups = Table(
+    "groups",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("name_key", Text, nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False, server_default=NOW),
+)
+
+apps = Table(
+    "apps",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("name_key", Text, nullable=False, unique=True),
+    Column("group_id", Id, ForeignKey("groups.id")),
+    Column("config", JSON, nullable=False, server_default="{}"),
+    Column("created_at", Instant, nullable=False, server_default=NOW),
+)
+
+workflows = Table(
+    "workflows",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("name_key", Text, nullable=False),
+    Column("app_id", Id, ForeignKey("apps.id")),
+    Column("group_id", Id, ForeignKey("groups.id")),
+    Column("latest_revision", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False, server_default=NOW),
+    CheckConstraint("num_nonnulls(app_id, group_id) = 1", name="one_owner"),
+    UniqueConstraint("app_id", "name_key"),
+    UniqueConstraint("group_id", "name_key"),
+)
+
+workflow_revisions = Table(
+    "workflow_revisions",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("workflow_id", Id, ForeignKey("workflows.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("version", Text),
+    Column("document", JSON, nullable=False),
+    Column("content_hash", Text, nullable=False),
+    Column("created_at", Instant, nullable=False, server_default=NOW),
+    UniqueConstraint("workflow_id", "number"),
+)
+
+workflow_runs = Table(
+    "workflow_runs",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("workflow_id", Id, nullable=False),
+    Column("revision_id", Id, ForeignKey("workflow_revisions.id"), nullable=False),
+    Column("app_id", Id, ForeignKey("apps.id"), nullable=False),
+    Column("status", Text, nullable=False),
+    # What the run will end as, once its lifecycle handlers are through.
+    Column("final_status", Text),
+    Column("input", JSON, nullable=False),
+    Column("vars", JSON, nullable=False),
+    Column("output", JSON),
+    Column("error", JSON),
+    Column("tags", ARRAY(Text), nullable=False, server_default="{}"),
+    Column("priority", SmallInteger, nullable=False, server_default="0"),
+    Column("idempotency_key", Text),
+    Column("root_id", Id, nullable=False),
+    Column("parent_run_id", Id),
+    Column("depth", Integer, nullable=False, server_default="0"),
+    Column("step_count", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("started_at", Instant),
+    Column("finished_at", Instant),
+    Column("deadline_at", Instant),
+    Column("paused_at", Instant),
+    Column("pause_reason", Text),
+    Column("cancel_reason", Text),
+    UniqueConstraint("workflow_id", "app_id", "idempotency_key"),
+    CheckConstraint(f"status IN {one_of(RUN_OPEN | RUN_TERMINAL)}", name="status"),
+    CheckConstraint(f"final_status IN {one_of(RUN_TERMINAL)}", name="final_status"),
+    CheckConstraint(f"(finished_at IS NOT NULL) = (status IN {one_of(RUN_TERMINAL)})", name="finished"),
+    CheckConstraint(f"status NOT IN {one_of(RUN_TERMINAL)} OR final_status IS NOT DISTINCT FROM status", name="ends_as_decided"),
+    CheckConstraint("(paused_at IS NOT NULL) = (status = 'paused')", name="paused"),
+    CheckConstraint("status <> 'failed' OR error IS NOT NULL", name="failed_says_why"),
+    Index("workflow_runs_created_idx", "app_id", "id"),
+    Index("workflow_runs_workflow_idx", "workflow_id", "id"),
+    Index("workflow_runs_root_idx", "root_id"),
+    Index("workflow_runs_open_idx", "id", postgresql_where=text(f"status IN {one_of(RUN_OPEN)}")),
+    Index(
+        "workflow_runs_deadline_idx",
+        "deadline_at",
+        postgresql_where=text(f"status IN {one_of(RUN_OPEN)} AND deadline_at IS NOT NULL"),
+    ),
+    postgresql_with={"fillfactor": 80},
+)
+
+workflow_run_steps = Table(
+    "workflow_run_steps",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("run_id", Id, ForeignKey("workflow_runs.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("reason", Text),
+    Column("queue", Text),
+    Column("priority", SmallInteger, nullable=False, server_default="0"),
+    # The tally of its sources (domain/rules.py).
+    Column("source_count", Integer, nullable=False),
+    Column("remaining_sources", Integer, nullable=False),
+    Column("satisfied_sources", Integer, nullable=False, server_default="0"),
+    Column("failed_sources", Integer, nullable=False, server_default="0"),
+    Column("upstream_failed_sources", Integer, nullable=False, server_default="0"),
+    Column("skipped_sources", Integer, nullable=False, server_default="0"),
+    Column("edge_errors", Integer, nullable=False, server_default="0"),
+    # Evaluated edge conditions by edge index: true, false or the error's text.
+    Column("edge_truth", JSON),
+    # Tries so far, lost ones included; those before `attempt_base` belong to an earlier life of the step.
+    Column("attempt", Integer, nullable=False, server_default="0"),
+    Column("attempt_base", Integer, nullable=False, server_default="0"),
+    Column("lost_count", Integer, nullable=False, server_default="0"),
+    Column("max_attempts", Integer, nullable=False, server_default="1"),
+    Column("claim_token", Id),
+    Column("worker_id", Text),
+    Column("queued_at", Instant),
+    Column("lease_expires_at", Instant),
+    Column("attempt_deadline_at", Instant),
+    Column("total_deadline_at", Instant),
+    Column("next_attempt_at", Instant),
+    Column("cancel_requested_at", Instant),
+    Column("ready_at", Instant),
+    Column("started_at", Instant),
+    Column("finished_at", Instant),
+    Column("input", JSON),
+    Column("output", JSON),
+    Column("error", JSON),
+    Column("progress", JSON),
+    UniqueConstraint("run_id", "position"),
+    CheckConstraint(f"status IN {one_of(STEP_OPEN | STEP_TERMINAL)}", name="status"),
+    CheckConstraint(f"(finished_at IS NOT NULL) = (status IN {one_of(STEP_TERMINAL)})", name="finished"),
+    CheckConstraint("(claim_token IS NOT NULL) = (status IN ('queued', 'running'))", name="claimed"),
+    CheckConstraint("(lease_expires_at IS NOT NULL) = (status = 'running')", name="leased"),
+    CheckConstraint("status NOT IN ('queued', 'running') OR queue IS NOT NULL", name="has_queue"),
+    CheckConstraint("status NOT IN ('skipped', 'upstream_failed', 'canceled') OR reason IS NOT NULL", name="reasoned"),
+    CheckConstraint("status <> 'failed' OR error IS NOT NULL", name="failed_says_why"),
+    CheckConstraint("next_attempt_at IS NULL OR status = 'ready'", name="retry_is_ready"),
+    CheckConstraint(
+        "remaining_sources >= 0 AND source_count >= remaining_sources + satisfied_sources + failed_sources"
+        " + upstream_failed_sources + skipped_sources",
+        name="tally",
+    ),
+    Index("steps_open_idx", "run_id", postgresql_where=text(f"status IN {one_of(STEP_OPEN)}")),
+    Index(
+        "steps_ready_idx",
+        "queue",
+        text("priority DESC"),
+        "ready_at",
+        "id",
+        postgresql_where=text("status = 'ready' AND next_attempt_at IS NULL"),
+    ),
+    Index(
+        "steps_retry_idx",
+        "next_attempt_at",
+        postgresql_where=text("status = 'ready' AND next_attempt_at IS NOT NULL"),
+    ),
+    Index("steps_queued_idx", "queue", "queued_at", postgresql_where=text("status = 'queued'")),
+    Index("steps_running_idx", "worker_id", postgresql_where=text("status = 'running'")),
+    Index(
+        "steps_total_deadline_idx",
+        "total_deadline_at",
+        postgresql_where=text("status IN ('ready', 'queued') AND total_deadline_at IS NOT NULL"),
+    ),
+    postgresql_with={"fillfactor": 70},
+)
+
+workflow_step_attempts = Table(
+    "workflow_step_attempts",
+    metadata,
+    Column("step_id", Id, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("outcome", Text, nullable=False),
+    Column("error", JSON),
+    Column("worker_id", Text),
+    Column("started_at", Instant),
+    Column("finished_at", Instant, nullable=False),
+    Column("retry_at", Instant),
+)
+
+step_logs = Table(
+    "step_logs",
+    metadata,
+    Column("id", BigInteger, Identity(), primary_key=True),
+    Column("run_id", Id, nullable=False),
+    Column("step_id", Id, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("stream", Text, nullable=False),
+    Column("level", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    CheckConstraint("stream IN ('stdout', 'stderr', 'log')", name="stream"),
+    Index("step_logs_run_idx", "run_id", "id"),
+)
+
+run_events = Table(
+    "run_events",
+    metadata,
+    Column("id", BigInteger, Identity(), primary_key=True),
+    Column("run_id", Id, nullable=False),
+    Column("step_id", Id),
+    Column("kind", Text, nullable=False),
+    Column("at", Instant, nullable=False, server_default=NOW),
+    Column("data", JSON),
+    Index("run_events_run_idx", "run_id", "id"),
+)
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("id", BigInteger, Identity(), primary_key=True),
+    Column("at", Instant, nullable=False, server_default=NOW),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("target_kind", Text, nullable=False),
+    Column("target_id", Text, nullable=False),
+    Column("reason", Text),
+    Column("data", JSON),
+    Index("audit_log_target_idx", "target_id", "id"),
+)
+
+functions = Table(
+    "functions",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("module", Text, nullable=False),
+    Column("queue", Text),
+    Column("description", Text),
+    Column("input_schema", JSON),
+    Column("seen_at", Instant, nullable=False, server_default=NOW),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("queues", ARRAY(Text), nullable=False, server_default="{}"),
+    Column("concurrency", Integer, nullable=False, server_default="0"),
+    Column("pool", Text),
+    Column("version", Text, nullable=False),
+    Column("started_at", Instant, nullable=False, server_default=NOW),
+    Column("seen_at", Instant, nullable=False, server_default=NOW),
+    Column("stopped_at", Instant),
+    CheckConstraint("kind IN ('worker', 'beat')", name="kind"),
+)
