@@ -107,14 +107,14 @@ class Step:
     join: str | int = "all"  # "all", "any" or how many sources
     on_unreachable: OnUnreachable = OnUnreachable.SKIP
     when: str | None = None
-    retry: Retry = Retry()
-    timeout: float | str | None = None  # seconds, or a template of them
+    retry: Retry | None = None  # None: the function's own, else one attempt
+    timeout: float | str | None = None  # seconds, or a template of them; None: the function's own
     total_timeout: float | str | None = None
     on_error: OnError = OnError.FAIL
     on_lost: OnLost = OnLost.RETRY
     publish: Mapping[str, Any] = field(default_factory=dict)
     publish_on_failure: Mapping[str, Any] = field(default_factory=dict)
-    queue: str = "default"  # may be a template
+    queue: str | None = None  # may be a template; None: the function's own, else "default"
     priority: int = 0
     label: str | None = None
     description: str | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from orchestrator.domain.definition import OnLost, Step
+from orchestrator.domain.definition import OnLost, Retry, Step
 from orchestrator.domain.retry import delay_after, retryable
 from orchestrator.domain.states import Reason, StepStatus
 
@@ -122,7 +122,7 @@ def _after_loss(step: Step, facts: AttemptFacts, outcome: Outcome) -> Verdict:
     if step.on_lost is OnLost.FAIL:
         return End(StepStatus.FAILED, Reason.LOST, outcome.error)
     if facts.lost_count >= facts.max_lost:
-        message = f"its worker was lost {facts.lost_count} times in a row of attempts; not tried again (poison)"
+        message = f"its worker was lost {facts.lost_count} times while running it; it is not tried again (poison)"
         return End(StepStatus.FAILED, Reason.POISON, ErrorInfo("Poison", message, classes=("Poison",)))
     if _spent(facts, 0.0):
         return _total_timeout()
@@ -132,15 +132,14 @@ def _after_loss(step: Step, facts: AttemptFacts, outcome: Outcome) -> Verdict:
 def _after_failure(step: Step, facts: AttemptFacts, outcome: Outcome, spread: float) -> Verdict:
     error = outcome.error
     reason = Reason.TIMEOUT if outcome.kind is OutcomeKind.TIMED_OUT else Reason.ERROR
-    if facts.cancel_requested:
-        return End(StepStatus.CANCELED, Reason.CANCELED, error)
-    if outcome.final or facts.attempt >= facts.max_attempts or not facts.retry_wanted:
+    if facts.cancel_requested or outcome.final or facts.attempt >= facts.max_attempts or not facts.retry_wanted:
         return End(StepStatus.FAILED, reason, error)
-    if not retryable(step.retry, error.classes if error else ()):
+    policy = step.retry or Retry()
+    if not retryable(policy, error.classes if error else ()):
         return End(StepStatus.FAILED, reason, error)
     wait = outcome.retry_after
     if wait is None:
-        wait = delay_after(step.retry, facts.attempt, spread)
+        wait = delay_after(policy, facts.attempt, spread)
     if _spent(facts, wait):
         return _total_timeout(error)
     return Again(wait, error)

@@ -106,12 +106,15 @@ workflow_runs = Table(
     Column("status", Text, nullable=False),
     # What the run will end as, once its lifecycle handlers are through.
     Column("final_status", Text),
+    # Lifecycle handlers: 0 none yet, 1 the one for the status, 2 on_finish.
+    Column("handler_stage", SmallInteger, nullable=False, server_default="0"),
+    # Set with the failure that stops the run, cleared once its other steps are stopped.
+    Column("halting", Text),
     Column("input", JSON, nullable=False),
     Column("vars", JSON, nullable=False),
     Column("output", JSON),
     Column("error", JSON),
     Column("tags", ARRAY(Text), nullable=False, server_default="{}"),
-    Column("priority", SmallInteger, nullable=False, server_default="0"),
     Column("idempotency_key", Text),
     Column("root_id", Id, nullable=False),
     Column("parent_run_id", Id),
@@ -128,12 +131,16 @@ workflow_runs = Table(
     CheckConstraint(f"status IN {one_of(RUN_OPEN | RUN_TERMINAL)}", name="status"),
     CheckConstraint(f"final_status IN {one_of(RUN_TERMINAL)}", name="final_status"),
     CheckConstraint(f"(finished_at IS NOT NULL) = (status IN {one_of(RUN_TERMINAL)})", name="finished"),
-    CheckConstraint(f"status NOT IN {one_of(RUN_TERMINAL)} OR final_status IS NOT DISTINCT FROM status", name="ends_as_decided"),
+    CheckConstraint(
+        f"status NOT IN {one_of(RUN_TERMINAL)} OR final_status IS NOT DISTINCT FROM status", name="ends_as_decided"
+    ),
+    CheckConstraint("halting IN ('abort', 'drain', 'run_failed', 'deadline')", name="halting"),
     CheckConstraint("(paused_at IS NOT NULL) = (status = 'paused')", name="paused"),
     CheckConstraint("status <> 'failed' OR error IS NOT NULL", name="failed_says_why"),
     Index("workflow_runs_created_idx", "app_id", "id"),
     Index("workflow_runs_workflow_idx", "workflow_id", "id"),
     Index("workflow_runs_root_idx", "root_id"),
+    Index("workflow_runs_halting_idx", "id", postgresql_where=text("halting IS NOT NULL")),
     Index("workflow_runs_open_idx", "id", postgresql_where=text(f"status IN {one_of(RUN_OPEN)}")),
     Index(
         "workflow_runs_deadline_idx",
@@ -168,7 +175,8 @@ workflow_run_steps = Table(
     Column("attempt", Integer, nullable=False, server_default="0"),
     Column("attempt_base", Integer, nullable=False, server_default="0"),
     Column("lost_count", Integer, nullable=False, server_default="0"),
-    Column("max_attempts", Integer, nullable=False, server_default="1"),
+    # NULL: as the function's own retry says.
+    Column("max_attempts", Integer),
     Column("claim_token", Id),
     Column("worker_id", Text),
     Column("queued_at", Instant),

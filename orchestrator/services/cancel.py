@@ -1,0 +1,40 @@
+"""Cancel a run: nothing new of it starts; running steps come to their end, or with `force` are cut off."""
+
+from __future__ import annotations
+
+from orchestrator.domain.states import Reason, RunStatus
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.services.advance import advance
+from orchestrator.services.close import close_run
+from orchestrator.services.dispatch import dispatch
+from orchestrator.services.engine import Engine
+from orchestrator.services.halt import ABOVE_ALL, stop_steps
+from orchestrator.services.scope import RunScope
+from orchestrator.store import events, run_transition, runs, steps
+
+_CANCELABLE = {RunStatus.PENDING, RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.CANCELING}
+
+
+def cancel(engine: Engine, run_id: str, *, reason: str | None = None, force: bool = False, actor: str = "cli") -> None:
+    """Cancel; raises `NotFound`, or `Conflict` when the run is over or its end is already decided.
+
+    Graceful: `ctx.canceled` turns true in running attempts, their results are kept, they are not tried again.
+    `force`: running attempts are fenced off and end `canceled` now. A forced cancel may follow a graceful one,
+    and also cuts off lifecycle handlers.
+    """
+    with engine.db.transaction() as conn:
+        facts = runs.load_run(conn, run_id)
+        if facts is None:
+            raise NotFound(f"there is no run {run_id}")
+        plan = engine.plans.get(conn, facts.revision_id)
+        rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
+        closing = facts.handler_stage > 0
+        below = ABOVE_ALL if force and closing else len(plan.steps)
+        stop_steps(conn, plan, run_id, rows, Reason.CANCELED, running=force, below=below)
+        steps.request_cancel(conn, run_id, len(plan.steps))
+        if not run_transition.move_run(conn, run_id, RunStatus.CANCELING, _CANCELABLE, reason):
+            raise Conflict(f"the run is {facts.status}: it cannot be canceled")
+        events.record(conn, run_id, "run.cancel", {"reason": reason, "force": force, "actor": actor})
+        events.audit(conn, actor, "cancel", "run", run_id, reason, {"force": force})
+        closed = close_run(conn, RunScope(engine, conn, plan, run_id), advance)
+    dispatch(engine, closed.queues)

@@ -1,0 +1,119 @@
+"""Take queued steps for a worker, and get an attempt ready to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row
+
+from orchestrator.domain.definition import Step
+from orchestrator.domain.inputs import check_input
+from orchestrator.domain.outcome import ErrorInfo, Outcome
+from orchestrator.domain.values import storable
+from orchestrator.errors import ExpressionError, InvalidInput, UnstorableValue
+from orchestrator.functions import FunctionSpec, UnknownFunction
+from orchestrator.services.engine import Engine
+from orchestrator.services.scope import RunScope
+from orchestrator.store import steps, transition
+from orchestrator.store.transition import Lease, Queued
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """An attempt this process holds. `attempt` counts from 1, lost ones included."""
+
+    step_id: str
+    token: str
+    run_id: str
+    revision_id: str
+    position: int
+    attempt: int
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call ready to be made; `timeout` in seconds."""
+
+    claimed: Claimed
+    step: Step
+    spec: FunctionSpec
+    kwargs: dict[str, Any]
+    input_json: str
+    timeout: float | None
+
+
+class NotPrepared(Exception):
+    """The attempt cannot be made; `outcome` is its end."""
+
+    def __init__(self, outcome: Outcome, input_json: str | None = None) -> None:
+        self.outcome, self.input_json = outcome, input_json
+        super().__init__(outcome)
+
+
+def claim(engine: Engine, queued: Sequence[Queued], lease: Lease) -> list[Claimed]:
+    """The steps of a message that are still to be run, in the message's order. Losing the commit loses nothing."""
+    with engine.db.transaction(lazy=True) as conn:
+        rows = {row.id: claimed_from(row) for row in transition.claim(conn, queued, lease)}
+    return [rows[q.step_id] for q in queued if q.step_id in rows]
+
+
+def claimed_from(row: Row[Any]) -> Claimed:
+    """From a row of `transition.claim` or `transition.take`."""
+    return Claimed(row.id, row.claim_token, row.run_id, row.revision_id, row.position, row.attempt, row.queue)
+
+
+def prepare(engine: Engine, claimed: Claimed) -> Prepared:
+    """Render the attempt's input and arm its deadlines; raises `NotPrepared`."""
+    with engine.db.transaction(lazy=True) as conn:
+        plan = engine.plans.get(conn, claimed.revision_id)
+        step = engine.effective(plan.at(claimed.position).step)
+        scope = RunScope(engine, conn, plan, claimed.run_id)
+        try:
+            spec = engine.functions.find(step.function or "")
+            kwargs, input_json = _arguments(engine, scope, step)
+            timeout, total = (
+                _seconds(scope, step.timeout, "timeout"),
+                _seconds(scope, step.total_timeout, "total_timeout"),
+            )
+        except (ExpressionError, UnknownFunction) as error:
+            raise NotPrepared(_final(type(error).__name__, str(error))) from error
+        if timeout is not None or total is not None:
+            steps.arm_deadlines(conn, claimed.step_id, claimed.token, timeout, total)
+    _check_arguments(spec, kwargs, input_json)
+    return Prepared(claimed, step, spec, kwargs, input_json, timeout)
+
+
+def _arguments(engine: Engine, scope: RunScope, step: Step) -> tuple[dict[str, Any], str]:
+    value = scope.render(step.input)
+    value = {} if value is None else value
+    if not isinstance(value, dict):
+        raise ExpressionError(f"`input` must be a map of keyword arguments, not {type(value).__name__}")
+    try:
+        return storable(value, max_bytes=engine.settings.max_output_bytes)
+    except UnstorableValue as error:
+        raise ExpressionError(f"`input` cannot be stored: {error}") from error
+
+
+def _check_arguments(spec: FunctionSpec, kwargs: dict[str, Any], input_json: str) -> None:
+    if spec.input_schema is None:
+        return
+    try:
+        check_input(spec.input_schema, kwargs)
+    except InvalidInput as error:
+        raise NotPrepared(_final("InvalidInput", str(error)), input_json) from error
+
+
+def _seconds(scope: RunScope, value: float | str | None, key: str) -> float | None:
+    seconds = scope.render(value)
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 10**9:
+        raise ExpressionError(f"`{key}` must become a number of seconds above 0, not {seconds!r:.80}")
+    return float(seconds)
+
+
+def _final(kind: str, message: str) -> Outcome:
+    return Outcome.failed(ErrorInfo(kind, message, classes=(kind,)), final=True)

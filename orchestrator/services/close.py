@@ -1,0 +1,136 @@
+"""End a run whose steps have all ended: its outcome, its output, its lifecycle handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from orchestrator.domain.cascade import Ended
+from orchestrator.domain.graph import PlanStep
+from orchestrator.domain.inputs import check_output
+from orchestrator.domain.rules import Tally
+from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.domain.values import storable
+from orchestrator.errors import ExpressionError, UnstorableValue
+from orchestrator.ids import new_id
+from orchestrator.services.scope import RunScope
+from orchestrator.services.unhandled import unhandled
+from orchestrator.store import events, run_transition, runs, steps, transition
+from orchestrator.store.runs import RunFacts
+from orchestrator.store.steps import NewStep
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """What an advance led to. `ready`: (position, queue) that may start now; `halting`: see services/halt.py."""
+
+    ready: tuple[tuple[int, str], ...] = ()
+    halting: bool = False
+    over: bool = False
+
+    @property
+    def queues(self) -> frozenset[str]:
+        return frozenset(queue for _, queue in self.ready)
+
+
+# Handed in: advance calls this file, and this file starts handlers through it.
+Advance = Callable[[Connection, RunScope, Sequence[Ended], Iterable[int]], Advanced]
+
+_STATUS_HANDLER = {
+    RunStatus.SUCCEEDED: "on_success",
+    RunStatus.FAILED: "on_failure",
+    RunStatus.CANCELED: "on_cancel",
+}
+
+
+def close_run(conn: Connection, scope: RunScope, advance: Advance) -> Advanced:
+    """End the run if nothing of it is open, or start its next handler.
+
+    The run's row is locked last of all, and only by steps that leave no dependant open; of two that end at
+    the same time the second sees the first (docs/adr/0004). A paused run starts no handler and does not end.
+    """
+    facts = runs.load_run(conn, scope.run_id, lock=True)
+    if facts is None or facts.status.terminal or facts.status is RunStatus.PAUSED or steps.any_open(conn, scope.run_id):
+        return Advanced()
+    if facts.handler_stage == 0:
+        facts = _decide(conn, scope, facts)
+    final = facts.final_status or RunStatus.SUCCEEDED
+    for stage, name in ((1, _STATUS_HANDLER[final]), (2, "on_finish")):
+        handler = scope.plan.handlers.get(name)
+        if stage > facts.handler_stage and handler is not None:
+            runs.set_handler_stage(conn, scope.run_id, stage)
+            return _start_handler(conn, scope, handler, advance)
+    run_transition.end_run(conn, scope.run_id, final)
+    events.record(conn, scope.run_id, f"run.{final}")
+    return Advanced(over=True)
+
+
+def _decide(conn: Connection, scope: RunScope, facts: RunFacts) -> RunFacts:
+    """Decide, once, what the run ends as."""
+    if facts.final_status is not None:
+        return facts
+    final, error, output_json = RunStatus.SUCCEEDED, None, None
+    failed = unhandled(conn, scope.plan, scope.run_id)
+    if failed:
+        first = failed[0]
+        final = RunStatus.FAILED
+        error = {"type": first.error["type"], "message": first.error["message"], "step": first.name}
+    else:
+        error, output_json = _make_output(conn, scope)
+        final = RunStatus.FAILED if error else RunStatus.SUCCEEDED
+    run_transition.decide_end(conn, scope.run_id, final, error, output_json)
+    return runs.load_run(conn, scope.run_id) or facts
+
+
+def _make_output(conn: Connection, scope: RunScope) -> tuple[dict[str, Any] | None, str | None]:
+    """The run's error, or the JSON text of its output."""
+    definition = scope.plan.definition
+    try:
+        output = scope.render(definition.output) if definition.has_output else _leaf_outputs(conn, scope)
+        output, output_json = storable(output, max_bytes=scope.engine.settings.max_output_bytes)
+    except (ExpressionError, UnstorableValue) as error:
+        return _run_error("OutputError", f"the run's output could not be made: {error}"), None
+    if definition.output_schema is not None:
+        problems = check_output(definition.output_schema, output)
+        if problems:
+            return _run_error("OutputSchemaError", "; ".join(map(str, problems))), None
+    return None, output_json
+
+
+def _leaf_outputs(conn: Connection, scope: RunScope) -> dict[str, Any]:
+    leaves = [step.position for step in scope.plan.leaves]
+    rows = steps.load_results(conn, scope.run_id, leaves)
+    return {row.name: row.output for row in sorted(rows, key=lambda row: row.position)}
+
+
+def _run_error(kind: str, message: str) -> dict[str, Any]:
+    return {"type": kind, "message": message, "step": None}
+
+
+def _start_handler(conn: Connection, scope: RunScope, handler: PlanStep, advance: Advance) -> Advanced:
+    """Make the handler's row (or reopen the one of the run's earlier life) and start it like a root."""
+    if steps.lock_steps(conn, scope.run_id, [handler.position]):
+        transition.reopen_steps(conn, scope.run_id, [handler.position])
+    else:
+        steps.insert_steps(conn, scope.run_id, [new_row(handler, StepStatus.PENDING)])
+    fresh = RunScope(scope.engine, conn, scope.plan, scope.run_id)
+    return advance(conn, fresh, [], [handler.position])
+
+
+def new_row(step: PlanStep, status: StepStatus) -> NewStep:
+    """A step's row as it is before anything happened to it."""
+    total = len(step.sources)
+    policy = step.step.retry
+    return NewStep(
+        id=new_id(),
+        position=step.position,
+        name=step.name,
+        status=status,
+        queue=None,
+        priority=step.step.priority,
+        tally=Tally(total=total, remaining=total),
+        max_attempts=policy.max_attempts if policy else None,
+    )

@@ -1,0 +1,134 @@
+"""The coordinator's tick: everything no worker's transaction does. Any number of coordinators are safe."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from orchestrator.domain.cascade import Ended
+from orchestrator.domain.outcome import ErrorInfo, Outcome
+from orchestrator.domain.states import Reason, StepStatus
+from orchestrator.services.advance import advance
+from orchestrator.services.claim import Claimed
+from orchestrator.services.dispatch import dispatch, send
+from orchestrator.services.engine import Engine
+from orchestrator.services.halt import apply_halt
+from orchestrator.services.scope import RunScope
+from orchestrator.services.settle import settle
+from orchestrator.store import lease, runs, transition
+from orchestrator.store.transition import Queued
+
+log = logging.getLogger(__name__)
+
+Duty = Callable[[Engine], Iterable[str]]
+
+
+def tick(engine: Engine) -> None:
+    """Do every duty once. A duty that fails is logged and does not keep the others from theirs."""
+    queues: set[str] = set()
+    for duty in DUTIES:
+        try:
+            queues.update(duty(engine))
+        except Exception:  # noqa: BLE001 - one broken row must not stop the coordinator; the next tick tries again
+            log.exception("the coordinator's duty '%s' failed; it is tried again at the next tick", duty.__name__)
+    dispatch(engine, queues)
+
+
+def promote_retries(engine: Engine) -> set[str]:
+    """Steps whose wait for another attempt is over become ready to be sent."""
+    with engine.db.transaction() as conn:
+        return transition.promote_due_retries(conn, engine.settings.batch)
+
+
+def reclaim(engine: Engine) -> set[str]:
+    """Attempts whose worker fell silent are lost; those past their timeout, with no word from the worker, timed out."""
+    with engine.db.transaction() as conn:
+        expired = lease.find_expired(conn, engine.settings.timeout_grace, engine.settings.batch)
+    queues: set[str] = set()
+    for row in expired:
+        claimed = Claimed(row.id, row.claim_token, row.run_id, row.revision_id, row.position, row.attempt, row.queue)
+        queues |= settle(engine, claimed, _expiry(row.lost, row.worker, row.timeout)).queues
+    return queues
+
+
+def _expiry(lost: bool, worker: str, timeout: float | None) -> Outcome:
+    if lost or timeout is None:
+        return Outcome.lost(f"worker {worker} stopped answering and its lease ran out")
+    return Outcome.timed_out(timeout)
+
+
+def expire_totals(engine: Engine) -> set[str]:
+    """Steps that wait for an attempt past their `total_timeout` fail."""
+    with engine.db.transaction() as conn:
+        overdue = lease.find_overdue_totals(conn, engine.settings.batch)
+    queues: set[str] = set()
+    for row in overdue:
+        queues |= _expire_total(engine, row.id, row.run_id, row.position)
+    return queues
+
+
+def _expire_total(engine: Engine, step_id: str, run_id: str, position: int) -> frozenset[str]:
+    error = ErrorInfo("TotalTimeout", "total_timeout ran out while the step waited for its next attempt")
+    with engine.db.transaction() as conn:
+        if not transition.fail_unclaimed(conn, step_id, Reason.TOTAL_TIMEOUT, error):
+            return frozenset()
+        facts = runs.load_run(conn, run_id)
+        if facts is None:
+            return frozenset()
+        scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
+        advanced = advance(conn, scope, [Ended(position, StepStatus.FAILED, None, error.as_json())])
+    return advanced.queues | (apply_halt(engine, run_id) if advanced.halting else frozenset())
+
+
+def expire_runs(engine: Engine) -> set[str]:
+    """Runs past their `timeout` are stopped and fail."""
+    with engine.db.transaction() as conn:
+        for run_id in lease.find_overdue_runs(conn, engine.settings.batch):
+            runs.request_halt(conn, run_id, Reason.DEADLINE.value)
+    return set()
+
+
+def carry_out_halts(engine: Engine) -> set[str]:
+    """Halts that were noted and, after a crash, not carried out."""
+    with engine.db.transaction() as conn:
+        halting = runs.find_halting(conn, engine.settings.batch)
+    return {queue for run_id in halting for queue in apply_halt(engine, run_id)}
+
+
+def resend(engine: Engine) -> set[str]:
+    """Steps no worker has claimed for a while are sent again, if their queue has run dry: their message is lost.
+
+    While messages wait in the broker nothing is sent twice, however slow the workers.
+    """
+    with engine.db.transaction() as conn:
+        transition.unqueue_paused(conn)
+        queues = lease.queues_with(conn, "queued")
+    for queue in queues:
+        if not engine.transport.depth(queue):
+            _resend(engine, queue)
+    return set()
+
+
+def _resend(engine: Engine, queue: str) -> None:
+    with engine.db.transaction() as conn:
+        rows = lease.take_unanswered(conn, queue, engine.settings.resend)
+    if rows:
+        log.info("queue %s: %d messages were lost or are slow; sent again", queue, len(rows))
+        send(engine, queue, [Queued(row.id, row.claim_token) for row in rows])
+
+
+def find_ready(engine: Engine) -> list[str]:
+    """Every queue with ready steps: what a crash or a full window left unsent."""
+    with engine.db.transaction() as conn:
+        return lease.queues_with(conn, "ready")
+
+
+DUTIES: tuple[Duty, ...] = (
+    promote_retries,
+    reclaim,
+    expire_totals,
+    expire_runs,
+    carry_out_halts,
+    resend,
+    find_ready,
+)

@@ -1,0 +1,62 @@
+"""What every use case needs, in one value."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from orchestrator.domain.definition import Step
+from orchestrator.functions import Registry
+from orchestrator.services.plans import Plans
+from orchestrator.store.db import Database
+from orchestrator.store.transition import Queued
+
+DEFAULT_QUEUE = "default"
+
+
+class Transport(Protocol):
+    """Sends hints. What it loses, the coordinator sends again."""
+
+    def send(self, queue: str, queued: Sequence[Queued]) -> None:
+        """Send the steps to a worker of the queue; raises `Unreachable`."""
+
+    def depth(self, queue: str) -> int | None:
+        """Messages waiting in the queue; None when the broker cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The engine's knobs; times in seconds. Each is an `ORCHESTRATOR_*` variable (config.py)."""
+
+    app: str = "default"
+    lease: float = 15.0
+    max_lost: int = 3
+    resend: float = 5.0
+    window: int = 100
+    timeout_grace: float = 5.0
+    max_output_bytes: int = 1 << 20
+    batch: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The store, the plans, the functions of this process, and the way to the workers."""
+
+    db: Database
+    functions: Registry
+    transport: Transport
+    settings: Settings = Settings()
+    plans: Plans = field(default_factory=Plans)
+    random: Callable[[], float] = random.random
+
+    def effective(self, step: Step) -> Step:
+        """The step with its function's own retry and timeout where it sets none."""
+        if step.function is None or (step.retry is not None and step.timeout is not None):
+            return step
+        spec = self.functions.get(step.function)
+        if spec is None or (spec.retry is None and spec.timeout is None):
+            return step
+        own_timeout = spec.timeout if step.timeout is None else step.timeout
+        return replace(step, retry=step.retry or spec.retry, timeout=own_timeout)

@@ -1,0 +1,84 @@
+"""Stop a run that is to end: after a failure under drain, cancel or abort, at its deadline, or at a person's word."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from orchestrator.domain.cascade import StepRow
+from orchestrator.domain.graph import Plan
+from orchestrator.domain.recount import recount
+from orchestrator.domain.states import Reason, RunStatus, StepStatus
+from orchestrator.errors import NotFound
+from orchestrator.services.advance import advance
+from orchestrator.services.close import close_run
+from orchestrator.services.engine import Engine
+from orchestrator.services.scope import RunScope
+from orchestrator.store import events, run_transition, runs, steps, transition
+from orchestrator.store.runs import RunFacts
+
+ABOVE_ALL = 1 << 30
+
+
+def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
+    """Carry out the halt noted in `workflow_runs.halting`; nothing when it is carried out already.
+
+    A transaction of its own, because it locks every step in order (docs/adr/0003). Who noted the halt calls
+    this after the commit; what a crash leaves, the coordinator carries out. Returns queues to dispatch.
+    """
+    with engine.db.transaction() as conn:
+        facts = _facts(conn, run_id)
+        if facts.halting is None:
+            return frozenset()
+        scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
+        reason = Reason(facts.halting)
+        rows = steps.lock_all_steps(conn, run_id, len(scope.plan.steps))
+        stop_steps(conn, scope.plan, run_id, rows, reason, running=reason is not Reason.DRAIN)
+        if reason is Reason.DRAIN:
+            steps.forbid_retries(conn, run_id)
+        elif facts.final_status is None:
+            run_transition.decide_end(conn, run_id, RunStatus.FAILED, _halt_error(conn, scope.plan, facts, reason))
+        runs.clear_halt(conn, run_id)
+        events.record(conn, run_id, "run.halted", {"reason": reason})
+        closing = close_run(conn, scope, advance)
+    return closing.queues
+
+
+def _facts(conn: Connection, run_id: str) -> RunFacts:
+    facts = runs.load_run(conn, run_id)
+    if facts is None:
+        raise NotFound(f"there is no run {run_id}")
+    return facts
+
+
+def _halt_error(conn: Connection, plan: Plan, facts: RunFacts, reason: Reason) -> dict[str, str | None]:
+    if reason is Reason.DEADLINE:
+        message = f"the run did not end within its timeout of {plan.definition.timeout:g} s"
+        return {"type": "DeadlineExceeded", "message": message, "step": None}
+    failed = [row for row in steps.load_failed(conn, facts.id) if row.position < len(plan.steps)]
+    if reason is Reason.ABORT:
+        failed = [row for row in failed if plan.at(row.position).step.on_error == "abort"]
+    first = failed[0]
+    return {"type": first.error["type"], "message": first.error["message"], "step": first.name}
+
+
+def stop_steps(
+    conn: Connection,
+    plan: Plan,
+    run_id: str,
+    rows: dict[int, StepRow],
+    reason: Reason,
+    *,
+    running: bool,
+    below: int | None = None,
+) -> None:
+    """Cancel what has not started (and, with `running`, what runs); `rows` are the run's, locked.
+
+    Positions from `below` on (default: handlers) are left. Dependants' tallies are counted on.
+    """
+    limit = len(plan.steps) if below is None else below
+    stopped = transition.cancel_unstarted(conn, run_id, reason, limit)
+    if running:
+        stopped += transition.cancel_running(conn, run_id, reason, limit)
+    statuses = {position: row.status for position, row in rows.items()}
+    statuses |= dict.fromkeys(stopped, StepStatus.CANCELED)
+    steps.set_tallies(conn, run_id, recount(plan, statuses, {p: row.edge_truth for p, row in rows.items()}), rows)

@@ -1,0 +1,104 @@
+"""Run one claimed attempt in this process: prepare, call, and turn what happened into an outcome."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.context import AttemptContext, AttemptLink
+from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
+from orchestrator.domain.values import describe_exception, storable
+from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLater, Skip, UnstorableValue
+from orchestrator.services.claim import Claimed, NotPrepared, Prepared, prepare
+from orchestrator.services.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """An attempt's outcome and the JSON text of its rendered input (None when it could not be rendered)."""
+
+    outcome: Outcome
+    input_json: str | None
+
+
+Guard = Callable[[Prepared], AbstractContextManager[object]]
+
+
+def perform(
+    engine: Engine,
+    claimed: Claimed,
+    link: AttemptLink,
+    log: logging.Logger,
+    guard: Guard = lambda _: nullcontext(),
+) -> Performed:
+    """Perform the attempt. `guard` wraps the call: it enforces the timeout (`AttemptTimeout`) and captures logs."""
+    try:
+        prepared = prepare(engine, claimed)
+    except NotPrepared as refused:
+        return Performed(refused.outcome, refused.input_json)
+    return Performed(_call(engine, prepared, link, log, guard), prepared.input_json)
+
+
+def _call(engine: Engine, prepared: Prepared, link: AttemptLink, log: logging.Logger, guard: Guard) -> Outcome:
+    kwargs = dict(prepared.kwargs)
+    if prepared.spec.wants_context:
+        kwargs["ctx"] = make_context(prepared, link, log)
+    try:
+        with guard(prepared):
+            result = prepared.spec.call(**kwargs)
+        value, text = storable(result, max_bytes=engine.settings.max_output_bytes)
+    except UnstorableValue as error:
+        message = f"what it returned cannot be stored: {error}"
+        return Outcome.failed(ErrorInfo("UnstorableValue", message, classes=("UnstorableValue",)), final=True)
+    except (KeyboardInterrupt, SystemExit) as error:
+        # The process is told to go; the attempt's own exit is no different from an exception.
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return _failed(error)
+    except BaseException as error:  # noqa: BLE001 - whatever a user's function raises is the attempt's end
+        return outcome_of(error, prepared.timeout)
+    return Outcome.succeeded(value, text)
+
+
+def make_context(prepared: Prepared, link: AttemptLink, log: logging.Logger) -> AttemptContext:
+    claimed = prepared.claimed
+    return AttemptContext(
+        run_id=claimed.run_id,
+        step=prepared.step.name,
+        attempt=claimed.attempt,
+        idempotency_key=f"{claimed.run_id}:{claimed.step_id}",
+        log=log,
+        _link=link,
+    )
+
+
+def outcome_of(error: BaseException, timeout: float | None) -> Outcome:
+    """What raising `error` means for the attempt."""
+    if isinstance(error, AttemptTimeout) and timeout is not None:
+        return Outcome.timed_out(timeout)
+    if isinstance(error, AttemptCanceled):
+        return Outcome(OutcomeKind.CANCELED, error=_info(error))
+    if isinstance(error, Skip):
+        return Outcome(OutcomeKind.SKIPPED, error=_info(error))
+    if isinstance(error, RetryLater):
+        return Outcome(OutcomeKind.RETRY_LATER, error=_info(error), retry_after=_seconds(error.after))
+    return _failed(error, final=isinstance(error, Fail))
+
+
+def _failed(error: BaseException, *, final: bool = False) -> Outcome:
+    return Outcome.failed(_info(error), final=final)
+
+
+def _info(error: BaseException) -> ErrorInfo:
+    told: dict[str, Any] = describe_exception(error)
+    return ErrorInfo(told["type"], told["message"], told.get("traceback"), tuple(told["classes"]))
+
+
+def _seconds(after: object) -> float | None:
+    """`RetryLater(after=...)` as seconds; what is not a usable number falls back to the step's own delay."""
+    if isinstance(after, bool) or not isinstance(after, int | float) or not 0 <= after < 10**9:
+        return None
+    return float(after)

@@ -1,0 +1,43 @@
+"""Compiled plans by revision, kept in memory: revisions never change."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from sqlalchemy import Connection
+
+from orchestrator.domain.graph import Plan, make_plan
+from orchestrator.domain.parse import parse_trusted
+from orchestrator.store import workflows
+from orchestrator.store.workflows import Revision
+
+
+class Plans:
+    """A bounded cache; `limit` counts revisions."""
+
+    def __init__(self, limit: int = 256) -> None:
+        self._limit = limit
+        self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, conn: Connection, revision_id: str) -> Plan:
+        """The plan of a stored revision."""
+        with self._lock:
+            plan = self._plans.get(revision_id)
+            if plan is not None:
+                self._plans.move_to_end(revision_id)
+                return plan
+        return self.of(workflows.load_revision(conn, revision_id))
+
+    def of(self, revision: Revision) -> Plan:
+        """The plan of a revision at hand."""
+        plan = self._plans.get(revision.id)
+        if plan is None:
+            plan = make_plan(parse_trusted(revision.document))
+        with self._lock:
+            self._plans[revision.id] = plan
+            self._plans.move_to_end(revision.id)
+            if len(self._plans) > self._limit:
+                self._plans.popitem(last=False)
+        return plan

@@ -1,0 +1,67 @@
+"""An operator's retry: a failed or canceled run goes on where it stopped; succeeded steps are not run again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection
+
+from orchestrator.domain.graph import Plan
+from orchestrator.domain.recount import recount
+from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.services.advance import advance
+from orchestrator.services.close import Advanced
+from orchestrator.services.dispatch import dispatch
+from orchestrator.services.engine import Engine
+from orchestrator.services.halt import apply_halt
+from orchestrator.services.scope import RunScope
+from orchestrator.store import events, run_transition, runs, steps, transition
+
+_AGAIN = frozenset({StepStatus.FAILED, StepStatus.CANCELED, StepStatus.UPSTREAM_FAILED})
+
+
+def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str = "cli") -> int:
+    """Retry; how many steps were opened again. Raises `NotFound`, or `Conflict` when the run did not end badly.
+
+    Opened again: failed, canceled and upstream-failed steps, and skipped ones that depend on such. Each has its
+    attempts anew; their history stays.
+    """
+    with engine.db.transaction() as conn:
+        facts = runs.load_run(conn, run_id)
+        if facts is None:
+            raise NotFound(f"there is no run {run_id}")
+        plan = engine.plans.get(conn, facts.revision_id)
+        rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
+        if facts.status not in (RunStatus.FAILED, RunStatus.CANCELED):
+            raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")
+        statuses = {position: row.status for position, row in rows.items()}
+        opened = _to_open(plan, statuses)
+        transition.reopen_steps(conn, run_id, sorted(opened))
+        statuses |= dict.fromkeys(opened, StepStatus.PENDING)
+        steps.set_tallies(conn, run_id, recount(plan, statuses, {p: r.edge_truth for p, r in rows.items()}), rows)
+        if not run_transition.reopen_run(conn, run_id, plan.definition.timeout):
+            raise Conflict("the run was retried by someone else at the same time")
+        events.record(conn, run_id, "run.retried", {"reason": reason, "actor": actor, "steps": len(opened)})
+        events.audit(conn, actor, "retry", "run", run_id, reason, {"steps": len(opened)})
+        advanced = _go_on(conn, engine, plan, run_id, opened)
+    if advanced.halting:
+        dispatch(engine, apply_halt(engine, run_id))
+    dispatch(engine, advanced.queues)
+    return len(opened)
+
+
+def _to_open(plan: Plan, statuses: Mapping[int, StepStatus]) -> set[int]:
+    opened: set[int] = set()
+    for step in plan.steps:
+        status = statuses[step.position]
+        skipped_after_it = status is StepStatus.SKIPPED and not opened.isdisjoint(step.sources)
+        if status in _AGAIN or skipped_after_it:
+            opened.add(step.position)
+    return opened
+
+
+def _go_on(conn: Connection, engine: Engine, plan: Plan, run_id: str, opened: set[int]) -> Advanced:
+    """Decide every opened step anew from its tally."""
+    scope = RunScope(engine, conn, plan, run_id)
+    return advance(conn, scope, [], sorted(opened))

@@ -1,0 +1,155 @@
+"""What templates of one run see, read when first needed within one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+
+from orchestrator.domain.cascade import Ended
+from orchestrator.domain.definition import Edge
+from orchestrator.domain.expressions import (
+    Expression,
+    References,
+    Template,
+    compile_expression,
+    compile_template,
+    truthy,
+)
+from orchestrator.domain.graph import Plan, PlanStep
+from orchestrator.domain.values import storable
+from orchestrator.errors import ExpressionError, NotFound, UnstorableValue
+from orchestrator.services.engine import DEFAULT_QUEUE, Engine
+from orchestrator.store import runs, steps, workers
+from orchestrator.store.runs import RunFacts
+
+
+class RunScope:
+    """The scopes of SPEC section 2 for one run, and the `Judge` of its cascades.
+
+    `published` gathers run variables set in this transaction; they show at once.
+    """
+
+    def __init__(self, engine: Engine, conn: Connection, plan: Plan, run_id: str) -> None:
+        self.engine, self.conn, self.plan, self.run_id = engine, conn, plan, run_id
+        self.published: dict[str, Any] = {}
+        self._facts: RunFacts | None = None
+        self._results: dict[str, dict[str, Any]] = {}
+
+    @property
+    def facts(self) -> RunFacts:
+        if self._facts is None:
+            self._facts = runs.load_run(self.conn, self.run_id)
+        if self._facts is None:
+            raise NotFound(f"there is no run {self.run_id}")
+        return self._facts
+
+    def render(self, value: Any, extra: Mapping[str, Any] | None = None) -> Any:
+        """Render a template over the run; raises `ExpressionError`."""
+        template: Template = compile_template(value)
+        if template.constant:
+            return value
+        return template.render(self._values(template.references, extra or {}))
+
+    def evaluate(self, text: str, extra: Mapping[str, Any] | None = None) -> bool:
+        """The truth of a bare expression over the run; raises `ExpressionError`."""
+        expression: Expression = compile_expression(text)
+        return truthy(expression.evaluate(self._values(expression.references, extra or {})))
+
+    def publish(self, templates: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+        """Render `publish` templates into run variables; all or none. Raises `ExpressionError`."""
+        rendered = {name: self.render(template, extra) for name, template in templates.items()}
+        self._check_size(rendered)
+        self.published |= rendered
+
+    def _check_size(self, value: Any) -> None:
+        try:
+            storable(value, max_bytes=self.engine.settings.max_output_bytes)
+        except UnstorableValue as error:
+            raise ExpressionError(f"what it publishes cannot be stored: {error}") from error
+
+    # The judge of a cascade.
+
+    def edge_holds(self, edge: Edge, source: Ended) -> bool:
+        return edge.when is None or self.evaluate(edge.when, {"result": source.output, "error": _error(source.error)})
+
+    def step_holds(self, step: PlanStep) -> bool:
+        return step.step.when is None or self.evaluate(step.step.when)
+
+    def queue_of(self, step: PlanStep) -> str:
+        if step.step.queue is not None:
+            return _queue_name(self.render(step.step.queue))
+        return self._function_queue(step.step.function) or DEFAULT_QUEUE
+
+    def _function_queue(self, name: str | None) -> str | None:
+        if name is None:
+            return None
+        spec = self.engine.functions.get(name)
+        return spec.queue if spec else workers.queue_of_function(self.conn, name)
+
+    def pass_output(self, step: PlanStep) -> Any:
+        output = self.render(step.step.input)
+        self._check_size(output)
+        self.publish(step.step.publish, {"result": output})
+        return output
+
+    def note(self, ended: Ended) -> None:
+        name = self.plan.at(ended.position).name
+        attempt = self._results.get(name, {}).get("attempt", 0)
+        self._results[name] = _view(ended.status.value, ended.output, ended.error, attempt)
+
+    # Scopes.
+
+    def _values(self, references: References, extra: Mapping[str, Any]) -> dict[str, Any]:
+        facts = self.facts
+        values: dict[str, Any] = {
+            "input": facts.input,
+            "vars": facts.vars | self.published,
+            "steps": self._steps(references),
+            "run": run_view(facts),
+            "config": facts.config,
+            "__now__": facts.now,
+        }
+        return values | dict(extra)
+
+    def _steps(self, references: References) -> dict[str, dict[str, Any]]:
+        names = set(self.plan.positions) if references.all_steps else references.steps & self.plan.positions.keys()
+        missing = {self.plan.positions[name]: name for name in names - self._results.keys()}
+        if missing:
+            for row in steps.load_results(self.conn, self.run_id, sorted(missing)):
+                self._results[row.name] = _view(row.status, row.output, row.error, row.attempt)
+        return {name: self._results[name] for name in names if name in self._results}
+
+
+def run_view(facts: RunFacts) -> dict[str, Any]:
+    """The scope `run`. Handlers see what the run is about to end as, and its error."""
+    status = facts.final_status if facts.handler_stage and facts.final_status else facts.status
+    return {
+        "id": facts.id,
+        "root_id": facts.root_id,
+        "workflow": facts.workflow,
+        "revision": facts.revision,
+        "app": facts.app,
+        "created_at": facts.created_at.isoformat(),
+        "started_at": facts.started_at.isoformat() if facts.started_at else None,
+        "depth": facts.depth,
+        "parent_id": facts.parent_run_id,
+        "tags": facts.tags,
+        "status": status.value,
+        "error": facts.error,
+    }
+
+
+def _view(status: str, output: Any, error: Any, attempt: int) -> dict[str, Any]:
+    return {"status": status, "output": output, "error": _error(error), "attempt": attempt}
+
+
+def _error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return {"type": error["type"], "message": error["message"]} if error else None
+
+
+def _queue_name(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > 255:
+        raise ExpressionError(f"`queue` must become a name of 1 to 255 characters, not {value!r:.80}")
+    return value

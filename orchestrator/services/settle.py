@@ -1,0 +1,208 @@
+"""Store an attempt's outcome and everything that follows from it, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from orchestrator.domain.cascade import Ended
+from orchestrator.domain.outcome import (
+    Again,
+    AttemptFacts,
+    End,
+    ErrorInfo,
+    Outcome,
+    OutcomeKind,
+    verdict,
+)
+from orchestrator.domain.states import StepStatus
+from orchestrator.errors import ExpressionError
+from orchestrator.services.advance import advance
+from orchestrator.services.claim import Claimed, claimed_from
+from orchestrator.services.close import Advanced
+from orchestrator.services.engine import Engine
+from orchestrator.services.halt import apply_halt
+from orchestrator.services.scope import RunScope
+from orchestrator.store import events, logs, steps, transition
+from orchestrator.store.logs import LogLine
+from orchestrator.store.transition import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """`stale`: the claim no longer held and nothing was stored. `next`: the step the same worker goes on with.
+
+    `queues` have steps to dispatch.
+    """
+
+    stale: bool = False
+    next: Claimed | None = None
+    queues: frozenset[str] = frozenset()
+    over: bool = False
+
+
+def settle(
+    engine: Engine,
+    claimed: Claimed,
+    outcome: Outcome,
+    *,
+    input_json: str | None = None,
+    lines: Sequence[LogLine] = (),
+    take_next: Lease | None = None,
+) -> Settled:
+    """Settle an attempt. With `take_next`, one step it made ready on the same queue is claimed on the spot."""
+    with engine.db.transaction() as conn:
+        settled, halting = _Settling(engine, conn, claimed, input_json, lines, take_next).run(outcome)
+    if halting:
+        return replace(settled, queues=settled.queues | apply_halt(engine, claimed.run_id))
+    return settled
+
+
+class _Settling:
+    def __init__(
+        self,
+        engine: Engine,
+        conn: Connection,
+        claimed: Claimed,
+        input_json: str | None,
+        lines: Sequence[LogLine],
+        take_next: Lease | None,
+    ) -> None:
+        self.engine, self.conn, self.claimed = engine, conn, claimed
+        self.input_json, self.lines, self.take_next = input_json, lines, take_next
+        plan = engine.plans.get(conn, claimed.revision_id)
+        self.step = engine.effective(plan.at(claimed.position).step)
+        self.scope = RunScope(engine, conn, plan, claimed.run_id)
+
+    def run(self, outcome: Outcome) -> tuple[Settled, bool]:
+        if self.lines and not logs.append_logs(self.conn, self.claimed.step_id, self.claimed.token, self.lines):
+            return Settled(stale=True), False
+        if outcome.kind is OutcomeKind.SUCCEEDED:
+            outcome = self._publish(outcome)
+        if outcome.kind is OutcomeKind.SUCCEEDED:
+            return self._end(outcome, End(StepStatus.SUCCEEDED))
+        return self._judge(outcome)
+
+    def _publish(self, outcome: Outcome) -> Outcome:
+        """Set the run variables the step publishes; what cannot be rendered fails the attempt, for good."""
+        try:
+            self.scope.publish(self.step.publish, {"result": outcome.output})
+        except ExpressionError as error:
+            return Outcome.failed(
+                ErrorInfo("ExpressionError", f"publish: {error}", classes=("ExpressionError",)), final=True
+            )
+        return outcome
+
+    def _judge(self, outcome: Outcome) -> tuple[Settled, bool]:
+        row = steps.lock_attempt(self.conn, self.claimed.step_id, self.claimed.token)
+        if row is None:
+            return Settled(stale=True), False
+        outcome, facts = self._facts(row, outcome)
+        follows = verdict(self.step, facts, outcome, self.engine.random())
+        if isinstance(follows, Again):
+            return self._again(outcome, follows), False
+        return self._end(outcome, follows)
+
+    def _facts(self, row: Row[Any], outcome: Outcome) -> tuple[Outcome, AttemptFacts]:
+        lost = row.lost_count + (outcome.kind is OutcomeKind.LOST)
+        used = row.attempt - row.attempt_base - row.lost_count
+        policy = self.step.retry
+        allowed = row.max_attempts or (policy.max_attempts if policy else 1)
+        wanted, outcome = self._retry_wanted(outcome, used)
+        return outcome, AttemptFacts(
+            attempt=used,
+            max_attempts=allowed,
+            lost_count=lost,
+            max_lost=self.engine.settings.max_lost,
+            cancel_requested=row.cancel_requested,
+            total_seconds_left=row.total_seconds_left,
+            retry_wanted=wanted,
+        )
+
+    def _retry_wanted(self, outcome: Outcome, used: int) -> tuple[bool, Outcome]:
+        condition = self.step.retry.while_ if self.step.retry else None
+        if condition is None or outcome.kind is OutcomeKind.LOST:
+            return True, outcome
+        try:
+            return self.scope.evaluate(
+                condition, {"error": _shown(outcome.error), "result": None, "attempt": used}
+            ), outcome
+        except ExpressionError as error:
+            told = outcome.error or ErrorInfo("Error", outcome.kind)
+            return False, replace(outcome, error=replace(told, message=f"{told.message}\nretry.while failed: {error}"))
+
+    def _again(self, outcome: Outcome, again: Again) -> Settled:
+        moved = transition.retry_attempt(
+            self.conn,
+            self.claimed.step_id,
+            self.claimed.token,
+            again.delay,
+            outcome=outcome.kind.value,
+            error=again.error,
+            lost=outcome.kind is OutcomeKind.LOST,
+            input_json=self.input_json,
+        )
+        told = {
+            "step": self.step.name,
+            "attempt": self.claimed.attempt,
+            "delay": again.delay,
+            "error": _shown(again.error),
+        }
+        kind = "step.lost" if outcome.kind is OutcomeKind.LOST else "step.retry"
+        events.record(self.conn, self.claimed.run_id, kind, told, self.claimed.step_id)
+        return Settled(stale=not moved, queues=frozenset() if again.delay else frozenset({self.claimed.queue}))
+
+    def _end(self, outcome: Outcome, end: End) -> tuple[Settled, bool]:
+        if end.status is StepStatus.FAILED:
+            end = self._publish_failure(end)
+        if not self._finish(outcome, end):
+            return Settled(stale=True), False
+        if end.status is StepStatus.FAILED:
+            told = {"step": self.step.name, "reason": end.reason, "error": _shown(end.error)}
+            events.record(self.conn, self.claimed.run_id, "step.failed", told, self.claimed.step_id)
+        shown = _shown(end.error) if end.status is StepStatus.FAILED else None
+        ended = Ended(self.claimed.position, end.status, outcome.output, shown)
+        advanced = advance(self.conn, self.scope, [ended])
+        return self._follow(advanced), advanced.halting
+
+    def _finish(self, outcome: Outcome, end: End) -> bool:
+        return transition.finish_attempt(
+            self.conn,
+            self.claimed.step_id,
+            self.claimed.token,
+            end.status,
+            outcome=outcome.kind.value,
+            reason=end.reason,
+            error=end.error,
+            output_json=outcome.output_json if end.status is StepStatus.SUCCEEDED else None,
+            input_json=self.input_json,
+        )
+
+    def _publish_failure(self, end: End) -> End:
+        try:
+            self.scope.publish(self.step.publish_on_failure, {"error": _shown(end.error), "result": None})
+        except ExpressionError as error:
+            told = end.error or ErrorInfo("Error", str(end.reason))
+            return End(
+                end.status, end.reason, replace(told, message=f"{told.message}\npublish_on_failure failed: {error}")
+            )
+        return end
+
+    def _follow(self, advanced: Advanced) -> Settled:
+        """What may start now: one step for this worker, the rest for the queues."""
+        queues = advanced.queues
+        if self.take_next is None or advanced.halting:
+            return Settled(queues=queues, over=advanced.over)
+        mine = next((position for position, queue in advanced.ready if queue == self.claimed.queue), None)
+        row = None if mine is None else transition.take(self.conn, self.claimed.run_id, mine, self.take_next)
+        if row is None:
+            return Settled(queues=queues, over=advanced.over)
+        rest = frozenset(queue for position, queue in advanced.ready if position != mine)
+        return Settled(next=claimed_from(row), queues=rest, over=advanced.over)
+
+
+def _shown(error: ErrorInfo | None) -> Mapping[str, Any] | None:
+    return {"type": error.type, "message": error.message} if error else None

@@ -1,0 +1,168 @@
+"""Start a run: its row and all its steps in one transaction, then the first steps to their queues."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from orchestrator.domain.cascade import Change, StepRow, cascade
+from orchestrator.domain.graph import Plan
+from orchestrator.domain.inputs import check_input
+from orchestrator.domain.states import StepStatus
+from orchestrator.domain.values import storable
+from orchestrator.errors import ExpressionError, InvalidInput, NotFound, Problem, UnstorableValue
+from orchestrator.ids import new_id, new_ids
+from orchestrator.services.advance import conclude
+from orchestrator.services.close import Advanced, new_row
+from orchestrator.services.dispatch import dispatch
+from orchestrator.services.engine import Engine
+from orchestrator.services.halt import apply_halt
+from orchestrator.services.scope import RunScope
+from orchestrator.store import events, runs, steps, workflows
+from orchestrator.store.runs import NewRun
+from orchestrator.store.steps import NewStep
+from orchestrator.store.workflows import Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """`created` is False when the idempotency key belongs to a run that was started before."""
+
+    run_id: str
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """`revision` None is the latest; `app` None the configured one."""
+
+    app: str | None = None
+    tags: Sequence[str] = ()
+    idempotency_key: str | None = None
+    revision: int | None = None
+    actor: str = "cli"
+
+
+def start(
+    engine: Engine,
+    name: str,
+    input: Any = None,
+    options: StartOptions | None = None,
+    connection: Connection | None = None,
+) -> Started:
+    """Start a run of the workflow `name` as the app sees it.
+
+    With `connection` everything happens in the caller's transaction, and the first steps are dispatched by the
+    coordinator once it is committed. Raises `NotFound` and `InvalidInput`; no run is made then.
+    """
+    options = options or StartOptions()
+    if connection is not None:
+        return _start(engine, connection, name, input, options)[0]
+    with engine.db.transaction() as conn:
+        started, advanced = _start(engine, conn, name, input, options)
+    if advanced.halting:
+        dispatch(engine, apply_halt(engine, started.run_id))
+    dispatch(engine, advanced.queues)
+    return started
+
+
+def _start(engine: Engine, conn: Connection, name: str, input: Any, options: StartOptions) -> tuple[Started, Advanced]:
+    app_id, revision = _find(engine, conn, name, options)
+    key = options.idempotency_key
+    if key is not None:
+        earlier = runs.find_by_key(conn, revision.workflow_id, app_id, key)
+        if earlier is not None:
+            return Started(earlier, created=False), Advanced()
+    plan = engine.plans.of(revision)
+    run = _new_run(engine, plan, revision, app_id, input, options)
+    if not runs.insert_run(conn, run):  # another start with the same key won since
+        return Started(runs.find_by_key(conn, revision.workflow_id, app_id, str(key)) or run.id, False), Advanced()
+    _set_vars(engine, conn, plan, run.id)
+    events.record(conn, run.id, "run.started", {"actor": options.actor})
+    return Started(run.id, created=True), _start_steps(engine, conn, plan, run.id)
+
+
+def _find(engine: Engine, conn: Connection, name: str, options: StartOptions) -> tuple[str, Revision]:
+    app = options.app or engine.settings.app
+    app_id = workflows.find_app(conn, app).id
+    revision = workflows.find_revision(conn, app_id, name, options.revision)
+    if revision is not None:
+        return app_id, revision
+    names = workflows.visible_names(conn, app_id)
+    near = difflib.get_close_matches(name, names, 1)
+    numbered = f" with revision {options.revision}" if options.revision is not None else ""
+    hint = f"; did you mean '{near[0]}'?" if near and near[0] != name else ""
+    raise NotFound(f"app '{app}' has no workflow '{name}'{numbered}{hint}")
+
+
+def _new_run(engine: Engine, plan: Plan, revision: Revision, app_id: str, input: Any, options: StartOptions) -> NewRun:
+    return NewRun(
+        id=new_id(),
+        workflow_id=revision.workflow_id,
+        revision_id=revision.id,
+        app_id=app_id,
+        input=_checked_input(engine, plan, {} if input is None else input),
+        vars={},
+        tags=[*plan.definition.tags, *options.tags],
+        idempotency_key=options.idempotency_key,
+        step_count=len(plan.steps),
+        timeout=plan.definition.timeout,
+    )
+
+
+def _checked_input(engine: Engine, plan: Plan, input: Any) -> Any:
+    try:
+        value, _ = storable(input, max_bytes=engine.settings.max_output_bytes)
+    except UnstorableValue as error:
+        raise InvalidInput([Problem(error.path.replace("$", "input", 1), str(error).split(": ", 1)[-1])]) from error
+    schema = plan.definition.input_schema
+    return value if schema is None else check_input(schema, value)
+
+
+def _set_vars(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> None:
+    """Render the first values of the run's variables; a template that cannot be rendered refuses the start."""
+    if not plan.definition.vars:
+        return
+    scope = RunScope(engine, conn, plan, run_id)
+    rendered, problems = {}, []
+    for name, template in plan.definition.vars.items():
+        try:
+            rendered[name] = scope.render(template)
+        except ExpressionError as error:
+            problems.append(Problem(f"vars.{name}", str(error)))
+    if problems:
+        raise InvalidInput(problems, "the run's variables could not be made from its input")
+    runs.publish_vars(conn, run_id, rendered)
+
+
+def _start_steps(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> Advanced:
+    """Decide the roots in memory, insert every step as decided, and end the run if nothing is open."""
+    scope = RunScope(engine, conn, plan, run_id)
+    fresh = [new_row(step, StepStatus.PENDING) for step in plan.steps]
+    rows = {row.position: StepRow(row.position, StepStatus.PENDING, row.tally) for row in fresh}
+    roots = [step.position for step in plan.steps if not step.sources]
+    result = cascade(plan, [], lambda wanted: {p: rows[p] for p in wanted}, scope, roots)
+    changes = {change.position: change for change in result.changes}
+    ids = new_ids(len(fresh))
+    decided = [_decided(replace(row, id=id), changes.get(row.position)) for row, id in zip(fresh, ids, strict=True)]
+    steps.insert_steps(conn, run_id, decided)
+    return conclude(conn, scope, [], result)
+
+
+def _decided(row: NewStep, change: Change | None) -> NewStep:
+    if change is None:
+        return row
+    return replace(
+        row,
+        tally=change.tally,
+        edge_truth=change.edge_truth,
+        status=change.status or row.status,
+        reason=change.reason,
+        error=change.error.as_json() if change.error else None,
+        output=change.output,
+        queue=change.queue,
+    )

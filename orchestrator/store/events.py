@@ -1,0 +1,50 @@
+"""The history of a run, and the audit of what people did to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from orchestrator.store.transition import as_text
+
+_EVENT = text("""
+INSERT INTO run_events (run_id, step_id, kind, data)
+SELECT :run_id, id, :kind, CAST(data AS json) FROM unnest(CAST(:ids AS uuid[]), CAST(:data AS text[])) AS e (id, data)
+""")
+
+
+def record(
+    conn: Connection, run_id: str, kind: str, data: Mapping[str, Any] | None = None, step_id: str | None = None
+) -> None:
+    """Append one event. A step's plain success has none: its row and attempt say it already."""
+    record_all(conn, run_id, kind, [(step_id, data)])
+
+
+def record_all(
+    conn: Connection, run_id: str, kind: str, events: Sequence[tuple[str | None, Mapping[str, Any] | None]]
+) -> None:
+    """Append events of one kind, each with its step and data."""
+    values = {"ids": [step for step, _ in events], "data": [as_text(data) for _, data in events]}
+    conn.execute(_EVENT, values | {"run_id": run_id, "kind": kind})
+
+
+_AUDIT = text("""
+INSERT INTO audit_log (actor, action, target_kind, target_id, reason, data)
+VALUES (:actor, :action, :target_kind, :target_id, :reason, CAST(:data AS json))
+""")
+
+
+def audit(
+    conn: Connection,
+    actor: str,
+    action: str,
+    target_kind: str,
+    target_id: str,
+    reason: str | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> None:
+    """Append an act to the audit log: who, what, to what, why."""
+    values = {"actor": actor, "action": action, "target_kind": target_kind, "target_id": target_id}
+    conn.execute(_AUDIT, values | {"reason": reason, "data": as_text(data)})

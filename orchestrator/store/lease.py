@@ -1,0 +1,134 @@
+"""Heartbeats and what they learn; progress; attempts whose lease or time has run out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+from orchestrator.store.transition import as_text
+
+_BEAT = text("""
+WITH mine AS (
+  SELECT s.id FROM workflow_run_steps s
+  JOIN unnest(CAST(:ids AS uuid[]), CAST(:tokens AS uuid[])) AS c (id, token)
+    ON s.id = c.id AND s.claim_token = c.token AND s.status = 'running'
+  ORDER BY s.run_id, s.position FOR UPDATE OF s
+)
+UPDATE workflow_run_steps s SET lease_expires_at = orchestrator_now() + make_interval(secs => :lease)
+FROM mine WHERE s.id = mine.id
+RETURNING s.claim_token
+""")
+
+
+def heartbeat(conn: Connection, attempts: Sequence[tuple[str, str]], lease: float) -> set[str]:
+    """Extend the leases of these (step id, token) by `lease` seconds from now; the tokens that still hold."""
+    values = {"ids": [a[0] for a in attempts], "tokens": [a[1] for a in attempts], "lease": lease}
+    return set(conn.execute(_BEAT, values).scalars())
+
+
+_PROGRESS = text("""
+UPDATE workflow_run_steps SET progress = coalesce(CAST(:progress AS json), progress)
+WHERE id = :id AND claim_token = :token AND status = 'running'
+RETURNING cancel_requested_at IS NOT NULL AS cancel_requested
+""")
+
+
+def set_progress(conn: Connection, step_id: str, token: str, progress: Any) -> bool | None:
+    """Store progress, fenced. Whether a cancel was asked for; None when the claim no longer holds."""
+    return conn.execute(_PROGRESS, {"id": step_id, "token": token, "progress": as_text(progress)}).scalar()
+
+
+_SET_INPUT = text("""
+UPDATE workflow_run_steps SET input = CAST(:input AS json) WHERE id = :id AND claim_token = :token AND status = 'running'
+""")
+
+
+def set_input(conn: Connection, step_id: str, token: str, input_json: str) -> None:
+    """Show the rendered input of an attempt that is still running, fenced."""
+    conn.execute(_SET_INPUT, {"id": step_id, "token": token, "input": input_json})
+
+
+_EXPIRED = text("""
+SELECT s.id, s.claim_token, s.run_id, r.revision_id, s.position, s.attempt, s.queue,
+  coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.lease_expires_at <= orchestrator_now() AS lost,
+  extract(epoch FROM s.attempt_deadline_at - s.started_at)::float8 AS timeout
+FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id LEFT JOIN workers w ON w.id = s.worker_id
+WHERE s.status = 'running' AND (s.lease_expires_at <= orchestrator_now()
+  OR s.attempt_deadline_at + make_interval(secs => :grace) <= orchestrator_now())
+ORDER BY s.run_id, s.position LIMIT :limit
+""")
+
+
+def find_expired(conn: Connection, grace: float, limit: int) -> Sequence[Row[Any]]:
+    """Running attempts whose lease ran out (`lost`) or whose timeout passed by `grace` seconds unanswered."""
+    return conn.execute(_EXPIRED, {"grace": grace, "limit": limit}).all()
+
+
+_OVERDUE_TOTALS = text("""
+SELECT id, run_id, position FROM workflow_run_steps
+WHERE status IN ('ready', 'queued') AND total_deadline_at <= orchestrator_now()
+ORDER BY run_id, position LIMIT :limit
+""")
+
+
+def find_overdue_totals(conn: Connection, limit: int) -> Sequence[Row[Any]]:
+    """Steps that wait for an attempt past their `total_timeout`."""
+    return conn.execute(_OVERDUE_TOTALS, {"limit": limit}).all()
+
+
+_OVERDUE_RUNS = text("""
+SELECT id FROM workflow_runs
+WHERE status IN ('pending', 'running', 'paused', 'canceling') AND deadline_at <= orchestrator_now()
+  AND final_status IS NULL AND halting IS NULL
+ORDER BY deadline_at LIMIT :limit
+""")
+
+
+def find_overdue_runs(conn: Connection, limit: int) -> list[str]:
+    """Open runs past their `timeout` whose end is not decided yet."""
+    return list(conn.execute(_OVERDUE_RUNS, {"limit": limit}).scalars())
+
+
+_UNANSWERED = text("""
+UPDATE workflow_run_steps SET queued_at = orchestrator_now()
+WHERE id IN (
+  SELECT id FROM workflow_run_steps
+  WHERE status = 'queued' AND queue = :queue AND queued_at <= orchestrator_now() - make_interval(secs => :after)
+  FOR UPDATE SKIP LOCKED
+)
+RETURNING id, claim_token
+""")
+
+
+def take_unanswered(conn: Connection, queue: str, after: float) -> Sequence[Row[Any]]:
+    """Queued steps no worker has claimed for `after` seconds, to be sent once more; their wait starts anew."""
+    return conn.execute(_UNANSWERED, {"queue": queue, "after": after}).all()
+
+
+_QUEUED_COUNT = text("SELECT count(*) FROM workflow_run_steps WHERE status = 'queued' AND queue = :queue")
+
+
+def count_queued(conn: Connection, queue: str) -> int:
+    """Steps of the queue that wait in the broker; bounded by the dispatch window."""
+    return int(conn.execute(_QUEUED_COUNT, {"queue": queue}).scalar_one())
+
+
+_QUEUES = text("""
+WITH RECURSIVE live AS (
+  (SELECT queue FROM workflow_run_steps WHERE status = :status AND (:status <> 'ready' OR next_attempt_at IS NULL)
+   ORDER BY queue LIMIT 1)
+  UNION ALL
+  SELECT (SELECT s.queue FROM workflow_run_steps s
+          WHERE s.status = :status AND (:status <> 'ready' OR s.next_attempt_at IS NULL) AND s.queue > live.queue
+          ORDER BY s.queue LIMIT 1)
+  FROM live WHERE live.queue IS NOT NULL
+)
+SELECT queue FROM live WHERE queue IS NOT NULL
+""")
+
+
+def queues_with(conn: Connection, status: str) -> list[str]:
+    """Queues that have steps in `status` (ready and due, or queued): one index probe a queue."""
+    return list(conn.execute(_QUEUES, {"status": status}).scalars())

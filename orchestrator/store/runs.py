@@ -1,0 +1,142 @@
+"""Run rows: insertion, what templates and decisions need of them, run variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+from orchestrator.domain.states import RunStatus
+from orchestrator.store.transition import as_text
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run row to be; `timeout` in seconds."""
+
+    id: str
+    workflow_id: str
+    revision_id: str
+    app_id: str
+    input: Any
+    vars: Mapping[str, Any]
+    tags: Sequence[str]
+    idempotency_key: str | None
+    step_count: int
+    timeout: float | None
+
+
+_INSERT = text("""
+INSERT INTO workflow_runs (id, workflow_id, revision_id, app_id, status, input, vars, tags, idempotency_key,
+  root_id, step_count, created_at, started_at, deadline_at)
+VALUES (:id, :workflow_id, :revision_id, :app_id, 'running', CAST(:input AS json), CAST(:vars AS json), :tags,
+  :idempotency_key, :id, :step_count, orchestrator_now(), orchestrator_now(),
+  orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision)))
+ON CONFLICT (workflow_id, app_id, idempotency_key) DO NOTHING
+RETURNING id
+""")
+
+
+def insert_run(conn: Connection, run: NewRun) -> bool:
+    """Insert a running run; False when its idempotency key is taken."""
+    values = {name: getattr(run, name) for name in NewRun.__slots__}
+    values |= {"input": as_json(run.input), "vars": as_json(run.vars), "tags": list(run.tags)}
+    return conn.execute(_INSERT, values).first() is not None
+
+
+def as_json(value: Any) -> str:
+    """JSON text, `null` for None."""
+    return as_text(value) or "null"
+
+
+def find_by_key(conn: Connection, workflow_id: str, app_id: str, key: str) -> str | None:
+    """The run that was started with this idempotency key."""
+    found = text("SELECT id FROM workflow_runs WHERE workflow_id = :w AND app_id = :a AND idempotency_key = :k")
+    return conn.execute(found, {"w": workflow_id, "a": app_id, "k": key}).scalar()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """A run as decisions and templates see it."""
+
+    id: str
+    revision_id: str
+    workflow: str
+    revision: int
+    app: str
+    config: Any
+    status: RunStatus
+    final_status: RunStatus | None
+    handler_stage: int
+    halting: str | None
+    output: Any
+    input: Any
+    vars: dict[str, Any]
+    error: Any
+    tags: list[str]
+    root_id: str
+    parent_run_id: str | None
+    depth: int
+    created_at: datetime
+    started_at: datetime | None
+    cancel_reason: str | None
+    now: datetime
+
+
+_FACTS = """
+SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, a.config, r.status,
+  r.final_status, r.handler_stage, r.halting, r.output, r.input, r.vars, r.error, r.tags, r.root_id, r.parent_run_id, r.depth,
+  r.created_at, r.started_at, r.cancel_reason, orchestrator_now() AS now
+FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
+JOIN apps a ON a.id = r.app_id WHERE r.id = :id
+"""
+_FACTS_READ = text(_FACTS)
+_FACTS_LOCK = text(_FACTS + " FOR UPDATE OF r")
+
+
+def load_run(conn: Connection, run_id: str, *, lock: bool = False) -> RunFacts | None:
+    """The run's facts; with `lock`, locked after its steps (the last in the lock order)."""
+    row = conn.execute(_FACTS_LOCK if lock else _FACTS_READ, {"id": run_id}).first()
+    return _facts(row) if row else None
+
+
+def _facts(row: Row[Any]) -> RunFacts:
+    values = dict(row._mapping)
+    values["status"] = RunStatus(row.status)
+    values["final_status"] = RunStatus(row.final_status) if row.final_status else None
+    return RunFacts(**values)
+
+
+_SET_VARS = text("UPDATE workflow_runs SET vars = CAST(:vars AS json) WHERE id = :id")
+
+
+def publish_vars(conn: Connection, run_id: str, published: Mapping[str, Any]) -> None:
+    """Set run variables on top of what is committed: the last commit wins."""
+    held = conn.execute(text("SELECT vars FROM workflow_runs WHERE id = :id FOR UPDATE"), {"id": run_id}).scalar_one()
+    conn.execute(_SET_VARS, {"id": run_id, "vars": as_json({**held, **published})})
+
+
+def set_handler_stage(conn: Connection, run_id: str, stage: int) -> None:
+    """Note which lifecycle handler is under way (1 the status's, 2 on_finish)."""
+    conn.execute(text("UPDATE workflow_runs SET handler_stage = :stage WHERE id = :id"), {"id": run_id, "stage": stage})
+
+
+_HALT = text("UPDATE workflow_runs SET halting = :reason WHERE id = :id AND halting IS NULL AND final_status IS NULL")
+
+
+def request_halt(conn: Connection, run_id: str, reason: str) -> None:
+    """Note, with the failure that causes it, that the run is to be stopped; nothing new of it starts."""
+    conn.execute(_HALT, {"id": run_id, "reason": reason})
+
+
+def clear_halt(conn: Connection, run_id: str) -> None:
+    conn.execute(text("UPDATE workflow_runs SET halting = NULL WHERE id = :id"), {"id": run_id})
+
+
+def find_halting(conn: Connection, limit: int) -> list[str]:
+    """Runs that are to be stopped and are not yet."""
+    found = text("SELECT id FROM workflow_runs WHERE halting IS NOT NULL ORDER BY id LIMIT :limit")
+    return list(conn.execute(found, {"limit": limit}).scalars())

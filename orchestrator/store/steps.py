@@ -1,0 +1,235 @@
+"""Step rows: insertion at a run's start, and reads under lock in the one lock order (run, position ascending)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+from orchestrator.domain.cascade import StepRow
+from orchestrator.domain.rules import Tally
+from orchestrator.domain.states import StepStatus
+from orchestrator.store.transition import as_text
+
+
+@dataclass(frozen=True, slots=True)
+class NewStep:
+    """A step row to be. `ready` starts it as ready; `status` other than pending or ready ends it at once."""
+
+    id: str
+    position: int
+    name: str
+    status: StepStatus
+    queue: str | None
+    priority: int
+    tally: Tally
+    max_attempts: int | None
+    reason: str | None = None
+    error: Mapping[str, Any] | None = None
+    output: Any = None
+    edge_truth: Mapping[str, Any] | None = None
+
+
+_INSERT = text("""
+INSERT INTO workflow_run_steps (id, run_id, position, name, status, reason, queue, priority, source_count,
+  remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources, edge_errors,
+  edge_truth, max_attempts, error, output, ready_at, finished_at)
+SELECT id, :run_id, position, name, status, reason, queue, priority, total, remaining, satisfied, failed,
+  upstream_failed, skipped, edge_errors, CAST(truth AS json), max_attempts, CAST(error AS json), CAST(output AS json),
+  CASE WHEN status = 'ready' THEN orchestrator_now() END,
+  CASE WHEN status NOT IN ('pending', 'ready') THEN orchestrator_now() END
+FROM unnest(
+  CAST(:id AS uuid[]), CAST(:position AS int[]), CAST(:name AS text[]), CAST(:status AS text[]),
+  CAST(:reason AS text[]), CAST(:queue AS text[]), CAST(:priority AS smallint[]), CAST(:total AS int[]),
+  CAST(:remaining AS int[]), CAST(:satisfied AS int[]), CAST(:failed AS int[]), CAST(:upstream_failed AS int[]),
+  CAST(:skipped AS int[]), CAST(:edge_errors AS int[]), CAST(:truth AS text[]), CAST(:max_attempts AS int[]),
+  CAST(:error AS text[]), CAST(:output AS text[])
+) AS n (id, position, name, status, reason, queue, priority, total, remaining, satisfied, failed, upstream_failed,
+  skipped, edge_errors, truth, max_attempts, error, output)
+""")
+_TALLY = ("total", "remaining", "satisfied", "failed", "upstream_failed", "skipped", "edge_errors")
+_PLAIN = ("id", "position", "name", "status", "reason", "queue", "priority", "max_attempts")
+
+
+def insert_steps(conn: Connection, run_id: str, steps: Sequence[NewStep]) -> None:
+    """Insert all of a run's steps in one statement."""
+    columns: dict[str, Any] = {name: [getattr(s, name) for s in steps] for name in _PLAIN}
+    columns |= {name: [getattr(s.tally, name) for s in steps] for name in _TALLY}
+    columns["truth"] = [as_text(s.edge_truth or None) for s in steps]
+    columns["error"] = [as_text(s.error) for s in steps]
+    columns["output"] = [as_text(s.output) for s in steps]
+    conn.execute(_INSERT, columns | {"run_id": run_id})
+
+
+_ROW = """position, status, source_count, remaining_sources, satisfied_sources, failed_sources,
+  upstream_failed_sources, skipped_sources, edge_errors, edge_truth"""
+
+_LOCK = text(f"""
+SELECT {_ROW} FROM workflow_run_steps WHERE run_id = :run_id AND position = ANY(:positions)
+ORDER BY position FOR UPDATE
+""")
+
+
+def lock_steps(conn: Connection, run_id: str, positions: Sequence[int]) -> dict[int, StepRow]:
+    """The rows at `positions`, locked in ascending order."""
+    rows = conn.execute(_LOCK, {"run_id": run_id, "positions": list(positions)})
+    return {row.position: _step_row(row) for row in rows}
+
+
+_LOCK_ALL = text(f"""
+SELECT {_ROW} FROM workflow_run_steps
+WHERE run_id = :run_id AND (position < :graph OR status IN ('pending', 'ready', 'queued', 'running', 'waiting'))
+ORDER BY position FOR UPDATE
+""")
+
+
+def lock_all_steps(conn: Connection, run_id: str, graph: int) -> dict[int, StepRow]:
+    """The rows of the `graph` first positions and of open handlers, locked in ascending order: for rare acts.
+
+    A handler that ended is left alone: its row is touched again only under the run's lock, which comes last.
+    """
+    return {row.position: _step_row(row) for row in conn.execute(_LOCK_ALL, {"run_id": run_id, "graph": graph})}
+
+
+def _step_row(row: Row[Any]) -> StepRow:
+    tally = Tally(
+        total=row.source_count,
+        remaining=row.remaining_sources,
+        satisfied=row.satisfied_sources,
+        failed=row.failed_sources,
+        upstream_failed=row.upstream_failed_sources,
+        skipped=row.skipped_sources,
+        edge_errors=row.edge_errors,
+    )
+    return StepRow(row.position, StepStatus(row.status), tally, row.edge_truth or {})
+
+
+_LOCK_ATTEMPT = text("""
+SELECT attempt, attempt_base, lost_count, max_attempts, cancel_requested_at IS NOT NULL AS cancel_requested,
+  extract(epoch FROM total_deadline_at - orchestrator_now())::float8 AS total_seconds_left
+FROM workflow_run_steps WHERE id = :id AND claim_token = :token AND status = 'running' FOR UPDATE
+""")
+
+
+def lock_attempt(conn: Connection, step_id: str, token: str) -> Row[Any] | None:
+    """The facts a verdict needs, locked; None when the claim no longer holds."""
+    return conn.execute(_LOCK_ATTEMPT, {"id": step_id, "token": token}).first()
+
+
+_OPEN = text("""
+SELECT EXISTS (SELECT FROM workflow_run_steps
+  WHERE run_id = :run_id AND status IN ('pending', 'ready', 'queued', 'running', 'waiting'))
+""")
+
+
+def any_open(conn: Connection, run_id: str) -> bool:
+    """Whether a step of the run is not at its end."""
+    return bool(conn.execute(_OPEN, {"run_id": run_id}).scalar_one())
+
+
+_VIEWS = text("""
+SELECT position, name, status, output, error, attempt FROM workflow_run_steps
+WHERE run_id = :run_id AND position = ANY(:positions)
+""")
+
+
+def load_results(conn: Connection, run_id: str, positions: Sequence[int]) -> Sequence[Row[Any]]:
+    """Status, output and error of the steps at `positions`, for templates."""
+    return conn.execute(_VIEWS, {"run_id": run_id, "positions": list(positions)}).all()
+
+
+_FAILED = text("""
+SELECT position, name, error FROM workflow_run_steps WHERE run_id = :run_id AND status = 'failed'
+ORDER BY finished_at, position
+""")
+
+
+def load_failed(conn: Connection, run_id: str) -> Sequence[Row[Any]]:
+    """The failed steps, first to fail first."""
+    return conn.execute(_FAILED, {"run_id": run_id}).all()
+
+
+_STATES = text("""
+SELECT position, status, started_at IS NOT NULL OR status = 'succeeded' AS started
+FROM workflow_run_steps WHERE run_id = :run_id AND position = ANY(:positions)
+""")
+
+
+def load_states(conn: Connection, run_id: str, positions: Sequence[int]) -> Sequence[Row[Any]]:
+    """Status of the steps at `positions`, and whether each was ever started (a pass step starts and ends at once)."""
+    if not positions:
+        return []
+    return conn.execute(_STATES, {"run_id": run_id, "positions": list(positions)}).all()
+
+
+_DEADLINES = text("""
+UPDATE workflow_run_steps SET
+  attempt_deadline_at = orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision)),
+  total_deadline_at = coalesce(total_deadline_at,
+    orchestrator_now() + make_interval(secs => CAST(:total AS double precision)))
+WHERE id = :id AND claim_token = :token
+""")
+
+
+def arm_deadlines(conn: Connection, step_id: str, token: str, timeout: float | None, total: float | None) -> None:
+    """Set when the attempt, and all attempts together (once, at the first), must have ended; seconds from now."""
+    conn.execute(_DEADLINES, {"id": step_id, "token": token, "timeout": timeout, "total": total})
+
+
+_REQUEST_CANCEL = text("""
+UPDATE workflow_run_steps SET cancel_requested_at = coalesce(cancel_requested_at, orchestrator_now())
+WHERE run_id = :run_id AND status = 'running' AND position < :below
+""")
+
+
+def request_cancel(conn: Connection, run_id: str, below: int) -> None:
+    """Tell running attempts of positions under `below` to come to their end; none of them is tried again."""
+    conn.execute(_REQUEST_CANCEL, {"run_id": run_id, "below": below})
+
+
+_LAST_ATTEMPT = text("""
+UPDATE workflow_run_steps SET max_attempts = attempt - attempt_base - lost_count
+WHERE run_id = :run_id AND status = 'running'
+""")
+
+
+def forbid_retries(conn: Connection, run_id: str) -> None:
+    """Running attempts are their steps' last ones (a drained run starts nothing new)."""
+    conn.execute(_LAST_ATTEMPT, {"run_id": run_id})
+
+
+_SET_TALLIES = text("""
+UPDATE workflow_run_steps s SET remaining_sources = c.remaining, satisfied_sources = c.satisfied,
+  failed_sources = c.failed, upstream_failed_sources = c.upstream_failed, skipped_sources = c.skipped,
+  edge_errors = c.edge_errors, edge_truth = CAST(c.truth AS json)
+FROM unnest(
+  CAST(:position AS int[]), CAST(:remaining AS int[]), CAST(:satisfied AS int[]), CAST(:failed AS int[]),
+  CAST(:upstream_failed AS int[]), CAST(:skipped AS int[]), CAST(:edge_errors AS int[]), CAST(:truth AS text[])
+) AS c (position, remaining, satisfied, failed, upstream_failed, skipped, edge_errors, truth)
+WHERE s.run_id = :run_id AND s.position = c.position
+""")
+
+
+def set_tallies(
+    conn: Connection,
+    run_id: str,
+    tallies: Mapping[int, tuple[Tally, Mapping[str, bool | str]]],
+    before: Mapping[int, StepRow],
+) -> None:
+    """Store tallies counted afresh, where they differ from the locked rows `before`."""
+    changed = {p: t for p, t in tallies.items() if (t[0], t[1]) != (before[p].tally, before[p].edge_truth)}
+    if not changed:
+        return
+    columns: dict[str, Any] = {n: [getattr(t[0], n) for t in changed.values()] for n in _TALLY[1:]}
+    columns |= {"position": list(changed), "truth": [as_text(t[1] or None) for t in changed.values()]}
+    conn.execute(_SET_TALLIES, columns | {"run_id": run_id})
+
+
+_READY_QUEUES = text("SELECT DISTINCT queue FROM workflow_run_steps WHERE run_id = :run_id AND status = 'ready'")
+
+
+def ready_queues(conn: Connection, run_id: str) -> set[str]:
+    """The queues the run's ready steps go to."""
+    return set(conn.execute(_READY_QUEUES, {"run_id": run_id}).scalars())

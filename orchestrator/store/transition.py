@@ -1,0 +1,312 @@
+"""The only writer of step statuses: every move of a step is a named transition here (runs: run_transition.py).
+
+A transition that finds no row in the state it expects changes nothing and returns nothing: its caller was late.
+Transitions of claimed steps are fenced by the claim token. domain/states.py lists the moves; a test compares.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from orchestrator.domain.cascade import Change
+from orchestrator.domain.outcome import ErrorInfo
+from orchestrator.domain.states import Reason, StepStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who runs a claimed step, and for how many seconds without a heartbeat."""
+
+    worker_id: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A step handed to the broker."""
+
+    step_id: str
+    token: str
+
+
+def as_text(value: Any) -> str | None:
+    """JSON text for a json column; None is SQL NULL."""
+    return None if value is None else json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _error(error: ErrorInfo | None) -> str | None:
+    return as_text(error.as_json()) if error else None
+
+
+_QUEUE_READY = text("""
+WITH picked AS (
+  SELECT s.id FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
+  WHERE s.queue = :queue AND s.status = 'ready' AND s.next_attempt_at IS NULL AND r.status IN ('running', 'canceling') AND r.halting IS NULL
+  ORDER BY s.priority DESC, s.ready_at, s.id LIMIT :room FOR UPDATE OF s SKIP LOCKED
+)
+UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
+FROM picked WHERE s.id = picked.id
+RETURNING s.id, s.claim_token, s.priority, s.ready_at
+""")
+
+
+def queue_ready(conn: Connection, queue: str, room: int) -> list[Queued]:
+    """ready -> queued: at most `room` steps of a queue, highest priority and longest ready first."""
+    rows = conn.execute(_QUEUE_READY, {"queue": queue, "room": room}).all()
+    rows = sorted(rows, key=lambda row: (-row.priority, row.ready_at, row.id))
+    return [Queued(row.id, row.claim_token) for row in rows]
+
+
+_CLAIM = text("""
+WITH mine AS (
+  SELECT s.id, r.revision_id, r.root_id FROM workflow_run_steps s
+  JOIN unnest(CAST(:ids AS uuid[]), CAST(:tokens AS uuid[])) AS c (id, token)
+    ON s.id = c.id AND s.claim_token = c.token AND s.status = 'queued'
+  JOIN workflow_runs r ON r.id = s.run_id AND r.status IN ('running', 'canceling') AND r.halting IS NULL
+  ORDER BY s.run_id, s.position FOR UPDATE OF s
+)
+UPDATE workflow_run_steps s SET status = 'running', worker_id = :worker_id, attempt = s.attempt + 1,
+  started_at = orchestrator_now(), lease_expires_at = orchestrator_now() + make_interval(secs => :lease),
+  error = NULL, progress = NULL
+FROM mine WHERE s.id = mine.id
+RETURNING s.id, s.claim_token, s.run_id, mine.revision_id, s.position, s.attempt, s.attempt_base, s.lost_count,
+  s.queue, s.total_deadline_at
+""")
+
+
+def claim(conn: Connection, queued: Sequence[Queued], lease: Lease) -> Sequence[Any]:
+    """queued -> running for those whose token still holds and whose run may start steps."""
+    wanted = {"ids": [q.step_id for q in queued], "tokens": [q.token for q in queued]}
+    return conn.execute(_CLAIM, wanted | {"worker_id": lease.worker_id, "lease": lease.seconds}).all()
+
+
+_ATTEMPT = """
+tried AS (
+  INSERT INTO workflow_step_attempts (step_id, number, outcome, error, worker_id, started_at, finished_at, retry_at)
+  SELECT id, attempt, :outcome, CAST(:error AS json), was_worker, started_at, orchestrator_now(), next_attempt_at
+  FROM moved
+)
+"""
+
+# A step that left `running` keeps worker_id: who ran it last.
+_FINISH = text(f"""
+WITH moved AS (
+  UPDATE workflow_run_steps SET status = :status, reason = :reason, output = CAST(:output AS json),
+    error = CAST(:error AS json), input = coalesce(CAST(:input AS json), input), finished_at = orchestrator_now(),
+    claim_token = NULL, lease_expires_at = NULL, attempt_deadline_at = NULL, total_deadline_at = NULL
+  WHERE id = :id AND claim_token = :token AND status = 'running'
+  RETURNING id, attempt, worker_id AS was_worker, started_at, next_attempt_at
+), {_ATTEMPT}
+SELECT id FROM moved
+""")
+
+
+def finish_attempt(
+    conn: Connection,
+    step_id: str,
+    token: str,
+    status: StepStatus,
+    *,
+    outcome: str,
+    reason: Reason | None = None,
+    error: ErrorInfo | None = None,
+    output_json: str | None = None,
+    input_json: str | None = None,
+) -> bool:
+    """running -> succeeded, failed, skipped or canceled, fenced; False when the claim no longer holds."""
+    values = {"status": status.value, "reason": reason, "outcome": outcome, "error": _error(error)}
+    values |= {"id": step_id, "token": token, "output": output_json, "input": input_json}
+    return conn.execute(_FINISH, values).first() is not None
+
+
+_RETRY = text(f"""
+WITH moved AS (
+  UPDATE workflow_run_steps SET status = 'ready', error = CAST(:error AS json), lost_count = lost_count + :lost,
+    input = coalesce(CAST(:input AS json), input), queued_at = NULL, claim_token = NULL, lease_expires_at = NULL,
+    attempt_deadline_at = NULL, ready_at = orchestrator_now() + make_interval(secs => :delay),
+    next_attempt_at = CASE WHEN :delay > 0 THEN orchestrator_now() + make_interval(secs => :delay) END
+  WHERE id = :id AND claim_token = :token AND status = 'running'
+  RETURNING id, attempt, worker_id AS was_worker, started_at, next_attempt_at
+), {_ATTEMPT}
+SELECT id FROM moved
+""")
+
+
+def retry_attempt(
+    conn: Connection,
+    step_id: str,
+    token: str,
+    delay: float,
+    *,
+    outcome: str,
+    error: ErrorInfo | None,
+    lost: bool = False,
+    input_json: str | None = None,
+) -> bool:
+    """running -> ready, due in `delay` seconds, fenced; `lost` counts the attempt as lost."""
+    values = {"id": step_id, "token": token, "delay": float(delay), "outcome": outcome, "error": _error(error)}
+    return conn.execute(_RETRY, values | {"lost": int(lost), "input": input_json}).first() is not None
+
+
+_APPLY = text("""
+UPDATE workflow_run_steps s SET
+  remaining_sources = c.remaining, satisfied_sources = c.satisfied, failed_sources = c.failed,
+  upstream_failed_sources = c.upstream_failed, skipped_sources = c.skipped, edge_errors = c.edge_errors,
+  edge_truth = coalesce(CAST(c.truth AS json), s.edge_truth), queue = coalesce(c.queue, s.queue),
+  status = coalesce(c.status, s.status), reason = coalesce(c.reason, s.reason),
+  error = coalesce(CAST(c.error AS json), s.error), output = coalesce(CAST(c.output AS json), s.output),
+  ready_at = CASE WHEN c.status = 'ready' THEN orchestrator_now() ELSE s.ready_at END,
+  finished_at = CASE WHEN c.status IN ('succeeded', 'skipped', 'upstream_failed', 'failed', 'canceled')
+    THEN orchestrator_now() ELSE s.finished_at END
+FROM unnest(
+  CAST(:position AS int[]), CAST(:remaining AS int[]), CAST(:satisfied AS int[]), CAST(:failed AS int[]),
+  CAST(:upstream_failed AS int[]), CAST(:skipped AS int[]), CAST(:edge_errors AS int[]), CAST(:truth AS text[]),
+  CAST(:status AS text[]), CAST(:reason AS text[]), CAST(:error AS text[]), CAST(:output AS text[]),
+  CAST(:queue AS text[])
+) AS c (position, remaining, satisfied, failed, upstream_failed, skipped, edge_errors, truth, status, reason, error,
+  output, queue)
+WHERE s.run_id = :run_id AND s.position = c.position
+""")
+
+
+def apply_changes(conn: Connection, run_id: str, changes: Sequence[Change]) -> None:
+    """pending -> ready, succeeded (a pass step), skipped, upstream_failed or failed; tallies as counted.
+
+    The rows are locked by the caller, who decided on what it read under the lock.
+    """
+    if not changes:
+        return
+    columns: dict[str, list[Any]] = {
+        "position": [c.position for c in changes],
+        "remaining": [c.tally.remaining for c in changes],
+        "satisfied": [c.tally.satisfied for c in changes],
+        "failed": [c.tally.failed for c in changes],
+        "upstream_failed": [c.tally.upstream_failed for c in changes],
+        "skipped": [c.tally.skipped for c in changes],
+        "edge_errors": [c.tally.edge_errors for c in changes],
+        "truth": [as_text(c.edge_truth) if c.edge_truth else None for c in changes],
+        "status": [c.status for c in changes],
+        "reason": [c.reason for c in changes],
+        "error": [_error(c.error) for c in changes],
+        "output": [as_text(c.output) for c in changes],
+        "queue": [c.queue for c in changes],
+    }
+    conn.execute(_APPLY, columns | {"run_id": run_id})
+
+
+_TAKE = text("""
+UPDATE workflow_run_steps s SET status = 'running', claim_token = gen_random_uuid(), worker_id = :worker_id,
+  attempt = s.attempt + 1, started_at = orchestrator_now(), queued_at = orchestrator_now(),
+  lease_expires_at = orchestrator_now() + make_interval(secs => :lease)
+FROM workflow_runs r
+WHERE s.run_id = :run_id AND s.position = :position AND s.status = 'ready' AND s.next_attempt_at IS NULL
+  AND r.id = s.run_id AND r.status IN ('running', 'canceling') AND r.halting IS NULL
+RETURNING s.id, s.claim_token, s.run_id, r.revision_id, s.position, s.attempt, s.attempt_base, s.lost_count,
+  s.queue, s.total_deadline_at
+""")
+
+
+def take(conn: Connection, run_id: str, position: int, lease: Lease) -> Any | None:
+    """ready -> running for the worker that just made the step ready, in the same transaction."""
+    wanted = {"run_id": run_id, "position": position, "worker_id": lease.worker_id, "lease": lease.seconds}
+    return conn.execute(_TAKE, wanted).first()
+
+
+_CANCEL_OPEN = text("""
+UPDATE workflow_run_steps SET status = 'canceled', reason = :reason, finished_at = orchestrator_now(),
+  claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL
+WHERE run_id = :run_id AND position < :below AND status IN ('pending', 'ready', 'queued', 'waiting')
+RETURNING position
+""")
+
+
+def cancel_unstarted(conn: Connection, run_id: str, reason: Reason, below: int) -> list[int]:
+    """pending, ready, queued or waiting -> canceled, for positions under `below` (handlers lie above)."""
+    wanted = {"run_id": run_id, "reason": reason.value, "below": below}
+    return sorted(conn.execute(_CANCEL_OPEN, wanted).scalars())
+
+
+_CANCEL_RUNNING = text(f"""
+WITH was AS (
+  SELECT id, worker_id AS was_worker FROM workflow_run_steps
+  WHERE run_id = :run_id AND position < :below AND status = 'running'
+), moved AS (
+  UPDATE workflow_run_steps s SET status = 'canceled', reason = :reason, error = CAST(:error AS json),
+    finished_at = orchestrator_now(), claim_token = NULL, lease_expires_at = NULL, attempt_deadline_at = NULL,
+    total_deadline_at = NULL
+  FROM was WHERE s.id = was.id
+  RETURNING s.id, s.attempt, was.was_worker, s.started_at, s.next_attempt_at, s.position
+), {_ATTEMPT}
+SELECT position FROM moved
+""")
+
+
+def cancel_running(conn: Connection, run_id: str, reason: Reason, below: int) -> list[int]:
+    """running -> canceled at once: the attempts are fenced off, whatever they still do is dropped."""
+    wanted = {"run_id": run_id, "reason": reason.value, "below": below, "outcome": "canceled", "error": None}
+    return sorted(conn.execute(_CANCEL_RUNNING, wanted).scalars())
+
+
+_FAIL_UNCLAIMED = text("""
+UPDATE workflow_run_steps SET status = 'failed', reason = :reason, error = CAST(:error AS json),
+  finished_at = orchestrator_now(), claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL
+WHERE id = :id AND status IN ('ready', 'queued')
+RETURNING id
+""")
+
+
+def fail_unclaimed(conn: Connection, step_id: str, reason: Reason, error: ErrorInfo) -> bool:
+    """ready or queued -> failed (its total_timeout ran out while it waited)."""
+    values = {"id": step_id, "reason": reason.value, "error": _error(error)}
+    return conn.execute(_FAIL_UNCLAIMED, values).first() is not None
+
+
+_UNQUEUE = text("""
+UPDATE workflow_run_steps SET status = 'ready', claim_token = NULL, queued_at = NULL
+WHERE id IN (
+  SELECT s.id FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
+  WHERE s.status = 'queued' AND r.status = 'paused' AND (CAST(:run_id AS uuid) IS NULL OR s.run_id = :run_id)
+  ORDER BY s.run_id, s.position FOR UPDATE OF s
+)
+""")
+
+
+def unqueue_paused(conn: Connection, run_id: str | None = None) -> None:
+    """queued -> ready for steps of paused runs (of one, or of all): their messages die by the token."""
+    conn.execute(_UNQUEUE, {"run_id": run_id})
+
+
+_PROMOTE = text("""
+UPDATE workflow_run_steps SET status = 'ready', next_attempt_at = NULL
+WHERE id IN (
+  SELECT id FROM workflow_run_steps
+  WHERE status = 'ready' AND next_attempt_at <= orchestrator_now()
+  ORDER BY next_attempt_at LIMIT :limit FOR UPDATE SKIP LOCKED
+)
+RETURNING queue
+""")
+
+
+def promote_due_retries(conn: Connection, limit: int) -> set[str]:
+    """ready and waiting for its time -> ready for dispatch; the queues concerned."""
+    return set(conn.execute(_PROMOTE, {"limit": limit}).scalars())
+
+
+_REOPEN = text("""
+UPDATE workflow_run_steps SET status = CASE WHEN position = ANY(:ready) THEN 'ready' ELSE 'pending' END,
+  ready_at = CASE WHEN position = ANY(:ready) THEN orchestrator_now() END,
+  reason = NULL, error = NULL, output = NULL, progress = NULL, finished_at = NULL, cancel_requested_at = NULL,
+  started_at = NULL, next_attempt_at = NULL, queued_at = NULL, attempt_base = attempt, lost_count = 0,
+  total_deadline_at = NULL
+WHERE run_id = :run_id AND position = ANY(:positions)
+""")
+
+
+def reopen_steps(conn: Connection, run_id: str, positions: Sequence[int], ready: Sequence[int] = ()) -> None:
+    """A terminal state -> pending (or ready): only an operator's retry, and handlers of a run that ends again."""
+    conn.execute(_REOPEN, {"run_id": run_id, "positions": list(positions), "ready": list(ready)})

@@ -1,0 +1,71 @@
+"""Worker processes and the functions they know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from orchestrator.store.transition import as_text
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker (or beat) process as it announces itself."""
+
+    id: str
+    kind: str
+    host: str
+    pid: int
+    queues: Sequence[str]
+    concurrency: int
+    pool: str | None
+    version: str
+
+
+_SEEN = text("""
+INSERT INTO workers (id, kind, host, pid, queues, concurrency, pool, version)
+VALUES (:id, :kind, :host, :pid, :queues, :concurrency, :pool, :version)
+ON CONFLICT (id) DO UPDATE SET seen_at = orchestrator_now(), queues = excluded.queues, concurrency = excluded.concurrency,
+  stopped_at = NULL
+""")
+
+
+def announce(conn: Connection, worker: WorkerInfo) -> None:
+    """Say that the worker is alive now."""
+    values = {name: getattr(worker, name) for name in WorkerInfo.__slots__}
+    conn.execute(_SEEN, values | {"queues": list(worker.queues)})
+
+
+def mark_stopped(conn: Connection, worker_id: str) -> None:
+    """Say that the worker left in good order."""
+    conn.execute(text("UPDATE workers SET stopped_at = orchestrator_now() WHERE id = :id"), {"id": worker_id})
+
+
+_FORGET = text("DELETE FROM workers WHERE seen_at < orchestrator_now() - make_interval(secs => :after)")
+
+
+def forget_gone(conn: Connection, after: float) -> None:
+    """Drop workers not seen for `after` seconds."""
+    conn.execute(_FORGET, {"after": after})
+
+
+_FUNCTION = text("""
+INSERT INTO functions (name, module, queue, description, input_schema)
+VALUES (:name, :module, :queue, :description, CAST(:input_schema AS json))
+ON CONFLICT (name) DO UPDATE SET module = excluded.module, queue = excluded.queue, description = excluded.description,
+  input_schema = excluded.input_schema, seen_at = orchestrator_now()
+""")
+
+
+def announce_functions(conn: Connection, functions: Sequence[dict[str, Any]]) -> None:
+    """Store what functions a worker can run: dicts of name, module, queue, description, input_schema."""
+    for spec in sorted(functions, key=lambda f: str(f["name"])):
+        conn.execute(_FUNCTION, spec | {"input_schema": as_text(spec["input_schema"])})
+
+
+def queue_of_function(conn: Connection, name: str) -> str | None:
+    """The queue a worker announced for a function this process does not know itself."""
+    return conn.execute(text("SELECT queue FROM functions WHERE name = :name"), {"name": name}).scalar()

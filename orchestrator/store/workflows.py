@@ -1,0 +1,156 @@
+"""Owners, workflows and their immutable revisions."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, text
+
+from orchestrator.errors import NotFound
+from orchestrator.ids import new_id
+from orchestrator.store.tables import apps, groups, workflow_revisions
+from orchestrator.store.transition import as_text
+
+
+def name_key(name: str) -> str:
+    """What makes two names the same: case and Unicode form do not count."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An app or a group; a workflow has exactly one."""
+
+    kind: str  # "app" or "group"
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One immutable stored version of a workflow."""
+
+    id: str
+    workflow_id: str
+    workflow: str
+    number: int
+    document: Any
+
+
+def ensure_app(conn: Connection, name: str) -> Owner:
+    """The app of this name, made when it is new."""
+    return _ensure(conn, "app", name)
+
+
+def ensure_group(conn: Connection, name: str) -> Owner:
+    """The group of this name, made when it is new."""
+    return _ensure(conn, "group", name)
+
+
+def _ensure(conn: Connection, kind: str, name: str) -> Owner:
+    table = apps if kind == "app" else groups
+    made = text(
+        f"INSERT INTO {table.name} (id, name, name_key) VALUES (:id, :name, :key) ON CONFLICT (name_key) DO NOTHING"
+    )
+    found = select(table.c.id, table.c.name).where(table.c.name_key == name_key(name))
+    row = conn.execute(found).first()
+    if row is None:
+        conn.execute(made, {"id": new_id(), "name": name, "key": name_key(name)})
+        row = conn.execute(found).one()
+    return Owner(kind, row.id, row.name)
+
+
+def find_app(conn: Connection, name: str) -> Row[Any]:
+    """The app's row; raises `NotFound`."""
+    row = conn.execute(select(apps).where(apps.c.name_key == name_key(name))).first()
+    if row is None:
+        raise NotFound(f"there is no app named '{name}'")
+    return row
+
+
+def join_group(conn: Connection, app: Owner, group: Owner | None) -> None:
+    """Make the app a member of the group (of none for None)."""
+    conn.execute(apps.update().where(apps.c.id == app.id).values(group_id=group.id if group else None))
+
+
+_LOCK_WORKFLOW = """
+INSERT INTO workflows (id, name, name_key, {owner}_id, latest_revision) VALUES (:id, :name, :key, :owner_id, 0)
+ON CONFLICT ({owner}_id, name_key) DO UPDATE SET name = workflows.name
+RETURNING id, name, latest_revision
+"""
+
+
+def lock_workflow(conn: Connection, owner: Owner, name: str) -> Row[Any]:
+    """The owner's workflow of this name (id, name, latest_revision), made when it is new, locked."""
+    values = {"id": new_id(), "name": name, "key": name_key(name), "owner_id": owner.id}
+    return conn.execute(text(_LOCK_WORKFLOW.format(owner=owner.kind)), values).one()
+
+
+def latest_revision(conn: Connection, workflow_id: str) -> Row[str, int, str] | None:
+    """Number and hash of the newest revision."""
+    newest = select(workflow_revisions.c.id, workflow_revisions.c.number, workflow_revisions.c.content_hash)
+    newest = newest.where(workflow_revisions.c.workflow_id == workflow_id)
+    return conn.execute(newest.order_by(workflow_revisions.c.number.desc()).limit(1)).first()
+
+
+_ADD_REVISION = text("""
+WITH made AS (
+  INSERT INTO workflow_revisions (id, workflow_id, number, version, document, content_hash)
+  VALUES (:id, :workflow_id, :number, :version, CAST(:document AS json), :hash)
+)
+UPDATE workflows SET latest_revision = :number, name = :name WHERE id = :workflow_id
+""")
+
+
+def add_revision(
+    conn: Connection, workflow_id: str, name: str, number: int, document: Mapping[str, Any], content_hash: str
+) -> str:
+    """Store the next revision; its id."""
+    values = {"id": new_id(), "workflow_id": workflow_id, "number": number, "version": document.get("version")}
+    values |= {"document": as_text(document), "hash": content_hash, "name": name}
+    conn.execute(_ADD_REVISION, values)
+    return str(values["id"])
+
+
+# An app's own workflow hides its group's of the same name.
+_FIND = text("""
+SELECT v.id, w.id AS workflow_id, w.name AS workflow, v.number, v.document
+FROM apps a
+JOIN workflows w ON w.name_key = :key AND (w.app_id = a.id OR w.group_id = a.group_id)
+JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = coalesce(CAST(:number AS int), w.latest_revision)
+WHERE a.id = :app_id ORDER BY w.app_id IS NULL LIMIT 1
+""")
+
+
+def find_revision(conn: Connection, app_id: str, name: str, number: int | None = None) -> Revision | None:
+    """The latest (or the numbered) revision of the workflow an app sees under this name."""
+    row = conn.execute(_FIND, {"app_id": app_id, "key": name_key(name), "number": number}).first()
+    return Revision(**row._mapping) if row else None
+
+
+_LOAD = text("""
+SELECT v.id, w.id AS workflow_id, w.name AS workflow, v.number, v.document
+FROM workflow_revisions v JOIN workflows w ON w.id = v.workflow_id WHERE v.id = :id
+""")
+
+
+def load_revision(conn: Connection, revision_id: str) -> Revision:
+    """A revision by id; raises `NotFound`."""
+    row = conn.execute(_LOAD, {"id": revision_id}).first()
+    if row is None:
+        raise NotFound(f"there is no revision {revision_id}")
+    return Revision(**row._mapping)
+
+
+_NAMES = text("""
+SELECT DISTINCT w.name FROM apps a JOIN workflows w ON w.app_id = a.id OR w.group_id = a.group_id
+WHERE a.id = :app_id ORDER BY w.name
+""")
+
+
+def visible_names(conn: Connection, app_id: str) -> list[str]:
+    """The names of all workflows an app sees."""
+    return list(conn.execute(_NAMES, {"app_id": app_id}).scalars())
