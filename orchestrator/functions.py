@@ -53,8 +53,12 @@ class Registry:
             raise OrchestratorError(
                 f"function '{spec.name}' is registered twice: by {known.module} and by {spec.module}"
             )
-        self._specs[spec.name] = spec
+        self.put(spec)
         return spec
+
+    def put(self, spec: FunctionSpec) -> None:
+        """Register a spec, in the place of one of the same name."""
+        self._specs[spec.name] = spec
 
     def find(self, name: str) -> FunctionSpec:
         """The function of this name; raises `UnknownFunction` naming near ones."""
@@ -131,7 +135,7 @@ def function(call: Callee | None = None, **options: Any) -> Callee | Callable[[C
 
 
 def load_modules(modules: Sequence[str]) -> Registry:
-    """Import the function modules and the entry points, which register themselves; raises `InvalidConfig` with all faults."""
+    """Import the function modules and entry points, which register themselves; `InvalidConfig` names all that fail."""
     problems = []
     for module in modules:
         try:

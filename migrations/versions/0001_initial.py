@@ -158,12 +158,13 @@ CREATE TABLE workflow_runs (
     app_id UUID NOT NULL,
     status TEXT NOT NULL,
     final_status TEXT,
+    handler_stage SMALLINT DEFAULT '0' NOT NULL,
+    halting TEXT,
     input JSON NOT NULL,
     vars JSON NOT NULL,
     output JSON,
     error JSON,
     tags TEXT[] DEFAULT '{}' NOT NULL,
-    priority SMALLINT DEFAULT '0' NOT NULL,
     idempotency_key TEXT,
     root_id UUID NOT NULL,
     parent_run_id UUID,
@@ -182,6 +183,7 @@ CREATE TABLE workflow_runs (
     CONSTRAINT workflow_runs_final_status_check CHECK (final_status IN ('canceled', 'failed', 'succeeded')),
     CONSTRAINT workflow_runs_finished_check CHECK ((finished_at IS NOT NULL) = (status IN ('canceled', 'failed', 'succeeded'))),
     CONSTRAINT workflow_runs_ends_as_decided_check CHECK (status NOT IN ('canceled', 'failed', 'succeeded') OR final_status IS NOT DISTINCT FROM status),
+    CONSTRAINT workflow_runs_halting_check CHECK (halting IN ('abort', 'drain', 'run_failed', 'deadline')),
     CONSTRAINT workflow_runs_paused_check CHECK ((paused_at IS NOT NULL) = (status = 'paused')),
     CONSTRAINT workflow_runs_failed_says_why_check CHECK (status <> 'failed' OR error IS NOT NULL),
     CONSTRAINT workflow_runs_revision_id_fkey FOREIGN KEY(revision_id) REFERENCES workflow_revisions (id),
@@ -192,6 +194,8 @@ CREATE TABLE workflow_runs (
 CREATE INDEX workflow_runs_created_idx ON workflow_runs (app_id, id);
 
 CREATE INDEX workflow_runs_deadline_idx ON workflow_runs (deadline_at) WHERE status IN ('canceling', 'paused', 'pending', 'running') AND deadline_at IS NOT NULL;
+
+CREATE INDEX workflow_runs_halting_idx ON workflow_runs (id) WHERE halting IS NOT NULL;
 
 CREATE INDEX workflow_runs_open_idx ON workflow_runs (id) WHERE status IN ('canceling', 'paused', 'pending', 'running');
 
@@ -219,7 +223,7 @@ CREATE TABLE workflow_run_steps (
     attempt INTEGER DEFAULT '0' NOT NULL,
     attempt_base INTEGER DEFAULT '0' NOT NULL,
     lost_count INTEGER DEFAULT '0' NOT NULL,
-    max_attempts INTEGER DEFAULT '1' NOT NULL,
+    max_attempts INTEGER,
     claim_token UUID,
     worker_id TEXT,
     queued_at TIMESTAMP WITH TIME ZONE,

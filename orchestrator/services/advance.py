@@ -57,13 +57,17 @@ def _request_halt(conn: Connection, scope: RunScope, ended: Sequence[Ended], res
     reason = None
     if any(_in_graph(plan, p) and plan.at(p).step.on_error is OnError.ABORT for p in failed):
         reason = Reason.ABORT
-    elif plan.definition.failure_mode is not FailureMode.RUN_ON and (failed or _some_did_not_run(result)):
-        if certainly_unhandled(conn, plan, scope.run_id):
-            drain = plan.definition.failure_mode is FailureMode.DRAIN
-            reason = Reason.DRAIN if drain else Reason.RUN_FAILED
+    elif (failed or _some_did_not_run(result)) and _failure_stops(conn, scope):
+        reason = Reason.DRAIN if plan.definition.failure_mode is FailureMode.DRAIN else Reason.RUN_FAILED
     if reason is not None:
         runs.request_halt(conn, scope.run_id, reason.value)
     return reason is not None
+
+
+def _failure_stops(conn: Connection, scope: RunScope) -> bool:
+    if scope.plan.definition.failure_mode is FailureMode.RUN_ON:
+        return False
+    return bool(certainly_unhandled(conn, scope.plan, scope.run_id))
 
 
 def _in_graph(plan: Plan, position: int) -> bool:

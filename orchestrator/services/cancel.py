@@ -29,10 +29,14 @@ def cancel(engine: Engine, run_id: str, *, reason: str | None = None, force: boo
         plan = engine.plans.get(conn, facts.revision_id)
         rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
         closing = facts.handler_stage > 0
-        below = ABOVE_ALL if force and closing else len(plan.steps)
+        if closing and not force:
+            raise Conflict(
+                f"the run is ending as {facts.final_status}, its handlers are under way: only force cuts them off"
+            )
+        below = ABOVE_ALL if closing else len(plan.steps)
         stop_steps(conn, plan, run_id, rows, Reason.CANCELED, running=force, below=below)
         steps.request_cancel(conn, run_id, len(plan.steps))
-        if not run_transition.move_run(conn, run_id, RunStatus.CANCELING, _CANCELABLE, reason):
+        if not closing and not run_transition.move_run(conn, run_id, RunStatus.CANCELING, _CANCELABLE, reason):
             raise Conflict(f"the run is {facts.status}: it cannot be canceled")
         events.record(conn, run_id, "run.cancel", {"reason": reason, "force": force, "actor": actor})
         events.audit(conn, actor, "cancel", "run", run_id, reason, {"force": force})

@@ -113,7 +113,8 @@ def _run_error(kind: str, message: str) -> dict[str, Any]:
 def _start_handler(conn: Connection, scope: RunScope, handler: PlanStep, advance: Advance) -> Advanced:
     """Make the handler's row (or reopen the one of the run's earlier life) and start it like a root."""
     if steps.lock_steps(conn, scope.run_id, [handler.position]):
-        transition.reopen_steps(conn, scope.run_id, [handler.position])
+        policy = handler.step.retry
+        transition.reopen_steps(conn, scope.run_id, {handler.position: policy.max_attempts if policy else None})
     else:
         steps.insert_steps(conn, scope.run_id, [new_row(handler, StepStatus.PENDING)])
     fresh = RunScope(scope.engine, conn, scope.plan, scope.run_id)

@@ -36,6 +36,8 @@ def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
         if reason is Reason.DRAIN:
             steps.forbid_retries(conn, run_id)
         elif facts.final_status is None:
+            # A run that is over cannot stay paused: what is left of it is to end.
+            run_transition.move_run(conn, run_id, RunStatus.RUNNING, {RunStatus.PAUSED})
             run_transition.decide_end(conn, run_id, RunStatus.FAILED, _halt_error(conn, scope.plan, facts, reason))
         runs.clear_halt(conn, run_id)
         events.record(conn, run_id, "run.halted", {"reason": reason})

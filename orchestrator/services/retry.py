@@ -37,7 +37,7 @@ def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str 
             raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")
         statuses = {position: row.status for position, row in rows.items()}
         opened = _to_open(plan, statuses)
-        transition.reopen_steps(conn, run_id, sorted(opened))
+        transition.reopen_steps(conn, run_id, {p: _max_attempts(plan, p) for p in sorted(opened)})
         statuses |= dict.fromkeys(opened, StepStatus.PENDING)
         steps.set_tallies(conn, run_id, recount(plan, statuses, {p: r.edge_truth for p, r in rows.items()}), rows)
         if not run_transition.reopen_run(conn, run_id, plan.definition.timeout):
@@ -59,6 +59,11 @@ def _to_open(plan: Plan, statuses: Mapping[int, StepStatus]) -> set[int]:
         if status in _AGAIN or skipped_after_it:
             opened.add(step.position)
     return opened
+
+
+def _max_attempts(plan: Plan, position: int) -> int | None:
+    policy = plan.at(position).step.retry
+    return policy.max_attempts if policy else None
 
 
 def _go_on(conn: Connection, engine: Engine, plan: Plan, run_id: str, opened: set[int]) -> Advanced:

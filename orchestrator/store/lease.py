@@ -41,7 +41,8 @@ def set_progress(conn: Connection, step_id: str, token: str, progress: Any) -> b
 
 
 _SET_INPUT = text("""
-UPDATE workflow_run_steps SET input = CAST(:input AS json) WHERE id = :id AND claim_token = :token AND status = 'running'
+UPDATE workflow_run_steps SET input = CAST(:input AS json)
+WHERE id = :id AND claim_token = :token AND status = 'running'
 """)
 
 
@@ -132,3 +133,17 @@ SELECT queue FROM live WHERE queue IS NOT NULL
 def queues_with(conn: Connection, status: str) -> list[str]:
     """Queues that have steps in `status` (ready and due, or queued): one index probe a queue."""
     return list(conn.execute(_QUEUES, {"status": status}).scalars())
+
+
+_NEXT_DUE = text("""
+SELECT extract(epoch FROM least(
+  (SELECT min(least(next_attempt_at, attempt_deadline_at, total_deadline_at)) FROM workflow_run_steps
+   WHERE run_id = :id AND status IN ('ready', 'queued', 'running')),
+  (SELECT deadline_at FROM workflow_runs WHERE id = :id)) - orchestrator_now())::float8
+""")
+
+
+def next_due(conn: Connection, run_id: str) -> float | None:
+    """Seconds until the next retry or deadline of the run; None when it waits for no time."""
+    due: float | None = conn.execute(_NEXT_DUE, {"id": run_id}).scalar_one()
+    return due

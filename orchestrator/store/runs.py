@@ -88,7 +88,8 @@ class RunFacts:
 
 _FACTS = """
 SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, a.config, r.status,
-  r.final_status, r.handler_stage, r.halting, r.output, r.input, r.vars, r.error, r.tags, r.root_id, r.parent_run_id, r.depth,
+  r.final_status, r.handler_stage, r.halting, r.output, r.input, r.vars, r.error, r.tags, r.root_id,
+  r.parent_run_id, r.depth,
   r.created_at, r.started_at, r.cancel_reason, orchestrator_now() AS now
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
 JOIN apps a ON a.id = r.app_id WHERE r.id = :id

@@ -7,7 +7,7 @@ Transitions of claimed steps are fenced by the claim token. domain/states.py lis
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,8 @@ def _error(error: ErrorInfo | None) -> str | None:
 _QUEUE_READY = text("""
 WITH picked AS (
   SELECT s.id FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
-  WHERE s.queue = :queue AND s.status = 'ready' AND s.next_attempt_at IS NULL AND r.status IN ('running', 'canceling') AND r.halting IS NULL
+  WHERE s.queue = :queue AND s.status = 'ready' AND s.next_attempt_at IS NULL
+    AND r.status IN ('running', 'canceling') AND r.halting IS NULL
   ORDER BY s.priority DESC, s.ready_at, s.id LIMIT :room FOR UPDATE OF s SKIP LOCKED
 )
 UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
@@ -298,15 +299,19 @@ def promote_due_retries(conn: Connection, limit: int) -> set[str]:
 
 
 _REOPEN = text("""
-UPDATE workflow_run_steps SET status = CASE WHEN position = ANY(:ready) THEN 'ready' ELSE 'pending' END,
-  ready_at = CASE WHEN position = ANY(:ready) THEN orchestrator_now() END,
-  reason = NULL, error = NULL, output = NULL, progress = NULL, finished_at = NULL, cancel_requested_at = NULL,
-  started_at = NULL, next_attempt_at = NULL, queued_at = NULL, attempt_base = attempt, lost_count = 0,
-  total_deadline_at = NULL
-WHERE run_id = :run_id AND position = ANY(:positions)
+UPDATE workflow_run_steps s SET status = 'pending', ready_at = NULL, reason = NULL, error = NULL, output = NULL,
+  progress = NULL, finished_at = NULL, cancel_requested_at = NULL,
+  started_at = NULL, next_attempt_at = NULL, queued_at = NULL, attempt_base = s.attempt, lost_count = 0,
+  total_deadline_at = NULL, max_attempts = c.max_attempts
+FROM unnest(CAST(:positions AS int[]), CAST(:max_attempts AS int[])) AS c (position, max_attempts)
+WHERE s.run_id = :run_id AND s.position = c.position
 """)
 
 
-def reopen_steps(conn: Connection, run_id: str, positions: Sequence[int], ready: Sequence[int] = ()) -> None:
-    """A terminal state -> pending (or ready): only an operator's retry, and handlers of a run that ends again."""
-    conn.execute(_REOPEN, {"run_id": run_id, "positions": list(positions), "ready": list(ready)})
+def reopen_steps(conn: Connection, run_id: str, steps: Mapping[int, int | None]) -> None:
+    """A terminal state -> pending, for an operator's retry, and for handlers of a run that ends again.
+
+    `steps` maps position to the `max_attempts` it has anew.
+    """
+    values = {"positions": list(steps), "max_attempts": list(steps.values())}
+    conn.execute(_REOPEN, values | {"run_id": run_id})

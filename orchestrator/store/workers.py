@@ -28,8 +28,8 @@ class WorkerInfo:
 _SEEN = text("""
 INSERT INTO workers (id, kind, host, pid, queues, concurrency, pool, version)
 VALUES (:id, :kind, :host, :pid, :queues, :concurrency, :pool, :version)
-ON CONFLICT (id) DO UPDATE SET seen_at = orchestrator_now(), queues = excluded.queues, concurrency = excluded.concurrency,
-  stopped_at = NULL
+ON CONFLICT (id) DO UPDATE SET seen_at = orchestrator_now(), queues = excluded.queues,
+  concurrency = excluded.concurrency, stopped_at = NULL
 """)
 
 

@@ -1,0 +1,251 @@
+"""Settings. `Config.from_env` is the only reader of the environment; it reports every fault at once."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from orchestrator import config_urls
+from orchestrator.data_folder import DataFolder, default_folder
+from orchestrator.errors import InvalidConfig, Problem
+
+_PREFIX = "ORCHESTRATOR_"
+_UNITS = {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+_BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+def _seconds(*, least: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        value: float = _number(text, float, "a number of seconds")
+        if not math.isfinite(value) or value < least:
+            raise ValueError(f"must be {least:g} seconds or more, not {text}")
+        return value
+
+    return parse
+
+
+def _count(*, least: int, most: int | None = None) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        value: int = _number(text, int, "a whole number")
+        if value < least or (most is not None and value > most):
+            bounds = f"{least} or more" if most is None else f"from {least} to {most}"
+            raise ValueError(f"must be {bounds}, not {text}")
+        return value
+
+    return parse
+
+
+def _number(text: str, kind: type[Any], words: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"must be {words}, not '{text}'") from None
+
+
+def _bytes(text: str) -> int:
+    for unit, size in _UNITS.items():
+        if text.lower().endswith(unit):
+            return _count(least=1)(text[: -len(unit)].strip()) * size
+    return _count(least=1)(text)
+
+
+def _boolean(text: str) -> bool:
+    try:
+        return _BOOLEANS[text.lower()]
+    except KeyError:
+        raise ValueError(f"must be true or false, not '{text}'") from None
+
+
+def _level(text: str) -> str:
+    if text.upper() not in _LEVELS:
+        raise ValueError(f"must be one of {', '.join(_LEVELS)}, not '{text}'")
+    return text.upper()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
+
+
+def _modules(text: str) -> tuple[str, ...]:
+    modules = _names(text)
+    for module in modules:
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise ValueError(f"'{module}' is not a module name (write them as package.module, separated by commas)")
+    return modules
+
+
+def _app(text: str) -> str:
+    if len(text) > 255 or not text.isprintable():
+        raise ValueError("must be 1 to 255 printable characters")
+    return text
+
+
+def _setting(variable: str, parse: Callable[[str], Any], default: Any) -> Any:
+    """A field read from `variable`; `default` may be a function without arguments."""
+    metadata = {"variable": variable, "parse": parse}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def _cpus() -> int:
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Every setting, checked. Times in seconds, sizes in bytes. Secrets stay out of `repr`.
+
+    `database_url` and `broker_url` are empty only in a Config read with `need_servers=False`.
+    """
+
+    database_url: str = field(default="", repr=False)
+    broker_url: str = field(default="", repr=False)
+    secret_key: str | None = field(default=None, repr=False)
+    port: int = _setting("PORT", _count(least=1, most=65535), 8000)
+    app: str = _setting(_PREFIX + "APP", _app, "default")
+    functions: tuple[str, ...] = _setting(_PREFIX + "FUNCTIONS", _modules, ())
+    queues: tuple[str, ...] = _setting(_PREFIX + "QUEUES", _names, ("default",))
+    concurrency: int = _setting(_PREFIX + "CONCURRENCY", _count(least=1), _cpus)
+    pool_size: int = _setting(_PREFIX + "POOL_SIZE", _count(least=1), 5)
+    lease_seconds: float = _setting(_PREFIX + "LEASE_SECONDS", _seconds(least=0.5), 15.0)
+    heartbeat_seconds: float = _setting(_PREFIX + "HEARTBEAT_SECONDS", _seconds(least=0.1), 0.0)
+    tick_seconds: float = _setting(_PREFIX + "TICK_SECONDS", _seconds(least=0.05), 1.0)
+    resend_seconds: float = _setting(_PREFIX + "RESEND_SECONDS", _seconds(least=0.1), 5.0)
+    continuation_seconds: float = _setting(_PREFIX + "CONTINUATION_SECONDS", _seconds(least=0), 1.0)
+    timeout_grace_seconds: float = _setting(_PREFIX + "TIMEOUT_GRACE_SECONDS", _seconds(least=0), 5.0)
+    max_lost: int = _setting(_PREFIX + "MAX_LOST", _count(least=1), 3)
+    window: int = _setting(_PREFIX + "WINDOW", _count(least=1), 100)
+    batch: int = _setting(_PREFIX + "BATCH", _count(least=1), 500)
+    max_output_bytes: int = _setting(_PREFIX + "MAX_OUTPUT_BYTES", _bytes, 1 << 20)
+    max_document_bytes: int = _setting(_PREFIX + "MAX_DOCUMENT_BYTES", _bytes, 1 << 20)
+    max_steps: int = _setting(_PREFIX + "MAX_STEPS", _count(least=1), 20_000)
+    log_level: str = _setting(_PREFIX + "LOG_LEVEL", _level, "INFO")
+    data_dir: Path = _setting(_PREFIX + "DATA_DIR", Path, lambda: default_folder(Path.cwd()))
+    broker_tls_verify: bool = _setting(_PREFIX + "BROKER_TLS_VERIFY", _boolean, True)
+    warnings: tuple[Problem, ...] = ()
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] | None = None, *, need_servers: bool = True) -> Config:
+        """The settings in `env` (default: this process's environment).
+
+        Server URLs that are not set are those of the `orchestrator up` running in the data folder. Raises
+        `InvalidConfig` with all faults, each with the variable's name as its path; a missing server is a fault
+        when `need_servers`.
+        """
+        reader = _Reader(os.environ if env is None else env)
+        config = reader.settings()
+        database_url, broker_url = reader.urls(config)
+        config = replace(config, database_url=database_url, broker_url=broker_url)
+        if need_servers and not reader.problems:
+            config = reader.located(config)
+        if reader.problems:
+            raise InvalidConfig(reader.problems)
+        return config
+
+    def environment(self) -> dict[str, str]:
+        """The servers and the data folder as variables, for a child process."""
+        found = {
+            "DATABASE_URL": self.database_url,
+            "BROKER_URL": self.broker_url,
+            "SECRET_KEY": self.secret_key or "",
+            _PREFIX + "DATA_DIR": str(self.data_dir),
+            _PREFIX + "FUNCTIONS": ",".join(self.functions),
+        }
+        return {name: value for name, value in found.items() if value}
+
+
+_SETTINGS = {f.name: f for f in fields(Config) if "variable" in f.metadata}
+VARIABLES = ("DATABASE_URL", "REDIS_URL", "BROKER_URL", "SECRET_KEY") + tuple(
+    f.metadata["variable"] for f in _SETTINGS.values()
+)
+
+
+class _Reader:
+    """Reads one environment, keeping every problem it meets."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        self.problems: list[Problem] = []
+
+    def settings(self) -> Config:
+        """All but the URLs; what is faulty keeps its default, so that the rest can be checked too."""
+        values = {name: self._read(f.metadata["variable"], f.metadata["parse"]) for name, f in _SETTINGS.items()}
+        # On a Heroku dyno, Redis has a certificate that no authority has signed.
+        if values["broker_tls_verify"] is None and "DYNO" in self._env:
+            values["broker_tls_verify"] = False
+        given = {name: value for name, value in values.items() if value not in (None, ())}
+        config = Config(**given, secret_key=self._secret(), warnings=self._unknown())
+        return self._with_heartbeat(config)
+
+    def urls(self, config: Config) -> tuple[str, str]:
+        """The database's and the broker's URL, normalised; empty where not set."""
+        broker = "BROKER_URL" if self._text("BROKER_URL") else "REDIS_URL"
+
+        def parse_broker(text: str) -> str:
+            return config_urls.broker_url(text, verify_tls=config.broker_tls_verify)
+
+        return self._read("DATABASE_URL", config_urls.database_url) or "", self._read(broker, parse_broker) or ""
+
+    def located(self, config: Config) -> Config:
+        """Missing URLs filled in from the running `up`; a problem for each that cannot be."""
+        if config.database_url and config.broker_url:
+            return config
+        running = DataFolder(config.data_dir).running()
+        if running is not None:
+            database = config.database_url or running.database_url
+            return replace(config, database_url=database, broker_url=config.broker_url or running.broker_url)
+        hint = f"or run `orchestrator up`, which is not running in {config.data_dir}"
+        if not config.database_url:
+            self._fault("DATABASE_URL", "is not set", f"give a postgresql:// URL, {hint}")
+        if not config.broker_url:
+            self._fault("REDIS_URL", "is not set, nor is BROKER_URL", f"give a redis:// or amqp:// URL, {hint}")
+        return config
+
+    def _with_heartbeat(self, config: Config) -> Config:
+        if not config.heartbeat_seconds:
+            return replace(config, heartbeat_seconds=config.lease_seconds / 3)
+        if config.heartbeat_seconds > config.lease_seconds / 2:
+            self._fault(
+                _PREFIX + "HEARTBEAT_SECONDS",
+                f"must be at most half of {_PREFIX}LEASE_SECONDS ({config.lease_seconds:g}), or a lease ends"
+                " before it is renewed",
+            )
+        return config
+
+    def _secret(self) -> str | None:
+        secret = self._text("SECRET_KEY")
+        if secret is not None and len(secret) < 16:
+            self._fault("SECRET_KEY", "must have 16 characters or more", "make one with `openssl rand -hex 32`")
+        return secret
+
+    def _read(self, variable: str, parse: Callable[[str], Any]) -> Any:
+        text = self._text(variable)
+        if text is None:
+            return None
+        try:
+            return parse(text)
+        except ValueError as error:
+            self._fault(variable, str(error))
+            return None
+
+    def _text(self, variable: str) -> str | None:
+        return self._env.get(variable, "").strip() or None
+
+    def _fault(self, variable: str, message: str, hint: str | None = None) -> None:
+        self.problems.append(Problem(variable, message, hint))
+
+    def _unknown(self) -> tuple[Problem, ...]:
+        unknown = sorted(name for name in self._env if name.startswith(_PREFIX) and name not in VARIABLES)
+        return tuple(Problem(name, "is not a setting and does nothing", _near(name)) for name in unknown)
+
+
+def _near(name: str) -> str | None:
+    near = difflib.get_close_matches(name, VARIABLES, 1, 0.75)
+    return f"did you mean {near[0]}?" if near else None

@@ -1,0 +1,96 @@
+"""URLs of servers as people and platforms write them, made into the form SQLAlchemy and Celery's transport take."""
+
+from __future__ import annotations
+
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
+
+_POSTGRES = {"postgres", "postgresql", "postgresql+psycopg2", "postgresql+psycopg"}
+_DATABASE_EXAMPLE = "postgresql://user:password@host:5432/database"
+_REDIS = {"redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "rediss"}
+_SOCKET = {"unix", "redis+socket", "redis+unix", "valkey+unix", "socket"}
+_AMQP = {"amqp", "amqps", "pyamqp"}
+_BROKER_EXAMPLE = "redis://host:6379/0, rediss://..., unix:///path/to/redis.sock or amqp://user:password@host//"
+
+
+def database_url(text: str) -> str:
+    """`postgres://`, `postgresql://` (query kept, so `sslmode` too) as `postgresql+psycopg2://`.
+
+    Raises `ValueError` with a sentence that does not repeat the URL, which may hold a password.
+    """
+    scheme, rest = _scheme(text, _DATABASE_EXAMPLE)
+    if scheme not in _POSTGRES:
+        raise ValueError(f"'{scheme}://' is not Postgres; give a URL like {_DATABASE_EXAMPLE}")
+    _split("postgresql" + rest)
+    return "postgresql+psycopg2" + rest
+
+
+def broker_url(text: str, *, verify_tls: bool = True) -> str:
+    """A Redis, Valkey (TCP, TLS or unix socket) or RabbitMQ URL in the form kombu takes.
+
+    `verify_tls` says what a `rediss://` URL without its own `ssl_cert_reqs` does. Raises `ValueError`.
+    """
+    scheme, rest = _scheme(text, _BROKER_EXAMPLE)
+    parts = _split("x" + rest)
+    if scheme in _SOCKET:
+        return _socket_url(parts)
+    if scheme in _REDIS:
+        return _redis_url(_REDIS[scheme], rest, parts, verify_tls)
+    if scheme in _AMQP:
+        return scheme + rest
+    raise ValueError(f"'{scheme}://' is not a broker this can use; give {_BROKER_EXAMPLE}")
+
+
+def psql_url(url: str) -> str:
+    """A database URL as psql and other programs take it."""
+    return url.replace("postgresql+psycopg2://", "postgresql://", 1)
+
+
+def masked(url: str) -> str:
+    """The URL without its password, for logs and errors."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    user = quote(parts.username or "", safe="")
+    return parts._replace(netloc=f"{user}:***@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+def _scheme(text: str, example: str) -> tuple[str, str]:
+    if text[:1] in "'\"":
+        raise ValueError("is in quotes; remove them")
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        raise ValueError(f"is not a URL; give one like {example}")
+    if any(character.isspace() for character in text):
+        raise ValueError("holds white space; write it as %20")
+    return scheme.lower(), separator + rest
+
+
+def _split(url: str) -> SplitResult:
+    parts = urlsplit(url)
+    if parts.fragment:
+        raise ValueError("holds a '#'; write it as %23")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError(
+            "its port is not a number from 0 to 65535 (is a ':' or '@' in the password unescaped?)"
+        ) from None
+    return parts
+
+
+def _redis_url(scheme: str, rest: str, parts: SplitResult, verify_tls: bool) -> str:
+    database = parts.path.strip("/")
+    if database and not database.isdigit():
+        raise ValueError(f"a Redis database is a number, not '{database}'")
+    if scheme == "redis" or "ssl_cert_reqs" in dict(parse_qsl(parts.query)):
+        return scheme + rest
+    reqs = "required" if verify_tls else "none"
+    return f"{scheme}{rest}{'&' if parts.query else '?'}ssl_cert_reqs={reqs}"
+
+
+def _socket_url(parts: SplitResult) -> str:
+    query = dict(parse_qsl(parts.query))
+    database = query.pop("db", None) or query.pop("virtual_host", None) or "0"
+    if not parts.path.strip("/"):
+        raise ValueError("names no socket; give unix:///path/to/redis.sock")
+    return f"redis+socket://{parts.netloc}{parts.path}?" + urlencode({"virtual_host": database} | query)

@@ -1,0 +1,62 @@
+"""A run as it ended (or stands), for tests and for those who wait for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from orchestrator.errors import NotFound
+
+_SETTLED = text("SELECT status IN ('succeeded', 'failed', 'canceled', 'paused') FROM workflow_runs WHERE id = :id")
+
+
+def is_settled(conn: Connection, run_id: str) -> bool:
+    """Whether the run is over, or paused: nothing will move it by itself."""
+    return bool(conn.execute(_SETTLED, {"id": run_id}).scalar_one())
+
+
+_RUN = text("""
+SELECT id, status, output, error, vars, coalesce(finished_at, orchestrator_now()) - created_at AS duration
+FROM workflow_runs WHERE id = :id
+""")
+
+
+def load_run(conn: Connection, run_id: str) -> dict[str, Any]:
+    """The run's end; raises `NotFound`."""
+    row = conn.execute(_RUN, {"id": run_id}).first()
+    if row is None:
+        raise NotFound(f"there is no run {run_id}")
+    return dict(row._mapping)
+
+
+_STEPS = text("""
+SELECT s.name, s.status, s.reason, s.input, s.output, s.error, s.attempt AS attempts, s.started_at, s.finished_at,
+  coalesce((SELECT json_agg(json_build_object('number', a.number, 'outcome', a.outcome, 'error', a.error,
+     'started_at', a.started_at, 'finished_at', a.finished_at, 'retry_at', a.retry_at) ORDER BY a.number)
+   FROM workflow_step_attempts a WHERE a.step_id = s.id), '[]') AS history
+FROM workflow_run_steps s WHERE s.run_id = :id ORDER BY s.position
+""")
+
+
+def load_steps(conn: Connection, run_id: str) -> list[dict[str, Any]]:
+    """Every step of the run with the history of its attempts, in graph order."""
+    rows = conn.execute(_STEPS, {"id": run_id})
+    return [dict(row._mapping) | {"history": tuple(row.history)} for row in rows]
+
+
+def load_events(conn: Connection, run_id: str) -> list[dict[str, Any]]:
+    """The run's events in order."""
+    rows = conn.execute(text("SELECT kind, at, data FROM run_events WHERE run_id = :id ORDER BY id"), {"id": run_id})
+    return [dict(row._mapping) for row in rows]
+
+
+_OPEN = text("""
+SELECT name, status FROM workflow_run_steps
+WHERE run_id = :id AND status IN ('pending', 'ready', 'queued', 'running', 'waiting') ORDER BY position LIMIT 10
+""")
+
+
+def describe_open(conn: Connection, run_id: str) -> str:
+    """The first open steps, in words."""
+    return ", ".join(f"{row.name} is {row.status}" for row in conn.execute(_OPEN, {"id": run_id})) or "no step is open"

@@ -1,0 +1,293 @@
+"""Run workflows in this process: the real SQL and the real engine, no broker, and a clock that skips waits.
+
+    from orchestrator import testing
+
+    def test_refund():
+        result = testing.run(DOCUMENT, {"amount": 5}, functions={"charge": lambda amount: {"id": 1}})
+        assert result.status == "succeeded"
+        assert result.steps["charge"].output == {"id": 1}
+
+Everything happens in one transaction that is rolled back: nothing stays in the database, and within it the
+database clock stands still but for what the run waits.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, text
+
+from orchestrator.domain.load import load_text
+from orchestrator.embedded import scratch_database
+from orchestrator.errors import AttemptTimeout, OrchestratorError
+from orchestrator.functions import Registry, make_spec, registry
+from orchestrator.services.claim import Prepared, claim
+from orchestrator.services.coordinate import tick
+from orchestrator.services.dispatch import dispatch
+from orchestrator.services.engine import Engine, Settings
+from orchestrator.services.perform import perform
+from orchestrator.services.register import register
+from orchestrator.services.settle import settle
+from orchestrator.services.start import StartOptions, start
+from orchestrator.store import lease, outcomes
+from orchestrator.store.db import Database
+from orchestrator.store.transition import Lease, Queued
+
+log = logging.getLogger("orchestrator.step")
+
+_WORKER = Lease("testing", 3600.0)
+Document = Mapping[str, Any] | str | Path
+# Which of the waiting steps goes next, given how many wait.
+Pick = Callable[[int], int]
+
+
+class Stuck(OrchestratorError):
+    """The run is open and nothing will ever move it: a bug of the engine, or a step that waits for the outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """A step after the run; `attempts` counts its tries, `history` has each one's outcome and error."""
+
+    name: str
+    status: str
+    reason: str | None
+    input: Any
+    output: Any
+    error: dict[str, Any] | None
+    attempts: int
+    history: tuple[dict[str, Any], ...] = ()
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A run after its end. `steps` by name, lifecycle handlers included; `duration` by the clock of the run."""
+
+    id: str
+    status: str
+    output: Any
+    error: dict[str, Any] | None
+    vars: dict[str, Any]
+    steps: dict[str, StepResult]
+    duration: timedelta
+    events: tuple[dict[str, Any], ...] = field(default=())
+
+
+def run(
+    definition: Document,
+    input: Any = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    at: datetime | None = None,
+    pick: Pick = lambda waiting: 0,
+    settings: Settings | None = None,
+    database_url: str | None = None,
+    check: Callable[[Sandbox], None] | None = None,
+) -> RunResult:
+    """Run a definition (a map, YAML or JSON text, or a path) to its end.
+
+    `functions` are added to those registered with `@function`. `at` is the time it starts. Waits (retry delays,
+    timeouts of runs) are skipped. `check` is called after every step. Raises `InvalidDefinition`,
+    `InvalidInput`, and `Stuck` when the run cannot end.
+    """
+    with sandbox(functions, at=at, settings=settings, database_url=database_url) as box:
+        run_id = box.start(definition, input)
+        box.drive(run_id, pick, check)
+        return box.result(run_id)
+
+
+@contextmanager
+def sandbox(
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    at: datetime | None = None,
+    settings: Settings | None = None,
+    database_url: str | None = None,
+) -> Iterator[Sandbox]:
+    """An engine inside one transaction, rolled back at the end; for tests that do more than one `run`."""
+    engine = create_engine(database_url or scratch_database())
+    try:
+        with engine.connect() as connection:
+            outer = connection.begin()
+            box = Sandbox(connection, _registry(functions or {}), settings or Settings())
+            if at is not None:
+                box.clock.move_to(at)
+            reset = _current.set(box)
+            try:
+                yield box
+            finally:
+                _current.reset(reset)
+                outer.rollback()
+    finally:
+        engine.dispose()
+
+
+def sleep(seconds: float) -> None:
+    """Inside a step function under test: let `seconds` of the run's clock pass at once.
+
+    Raises `AttemptTimeout` when that takes the attempt past its `timeout`.
+    """
+    box = _current.get()
+    if box is None:
+        raise OrchestratorError("testing.sleep works inside a step function run by orchestrator.testing")
+    box.pass_time(seconds)
+
+
+class Clock:
+    """The engine's clock in a sandbox: the transaction's time plus what was skipped."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._skipped = timedelta(0)
+
+    def skip(self, wait: timedelta) -> None:
+        self._skipped += max(wait, timedelta(0))
+        offset = f"{self._skipped.total_seconds():.6f} seconds"
+        self._connection.execute(
+            text("SELECT set_config('orchestrator.clock_offset', :offset, true)"), {"offset": offset}
+        )
+
+    def move_to(self, at: datetime) -> None:
+        """Set the clock to `at`, which may be in the past (a naive time is UTC)."""
+        self._skipped = timedelta(0)
+        self.skip(timedelta(0))
+        wanted = text("SELECT CAST(:at AS timestamptz) - now()")
+        self._skipped = self._connection.execute(wanted, {"at": _aware(at)}).scalar_one()
+        self.skip(timedelta(0))
+
+
+class Sandbox:
+    """An engine whose messages are handed over in this process, one at a time."""
+
+    def __init__(self, connection: Connection, functions: Registry, settings: Settings) -> None:
+        self.connection = connection
+        self.clock = Clock(connection)
+        self._waiting: deque[Queued] = deque()
+        self._deadline: float | None = None
+        self.engine = Engine(_OneTransaction(connection), functions, self, settings)
+
+    # The engine's transport.
+
+    def send(self, queue: str, queued: Sequence[Queued]) -> None:
+        self._waiting.extend(queued)
+
+    def depth(self, queue: str) -> int | None:
+        return len(self._waiting)
+
+    # Driving.
+
+    def start(self, definition: Document, input: Any = None, options: StartOptions | None = None) -> str:
+        """Register the definition and start a run of it; the run's id."""
+        registered = register(self.engine, load_document(definition), actor="testing")
+        return start(self.engine, registered.workflow, input, options).run_id
+
+    def drive(
+        self, run_id: str, pick: Pick = lambda waiting: 0, check: Callable[[Sandbox], None] | None = None
+    ) -> None:
+        """Work until the run has ended (or is paused)."""
+        while self.step(pick) or self._wait(run_id):
+            if check is not None:
+                check(self)
+
+    def step(self, pick: Pick = lambda waiting: 0) -> bool:
+        """Perform one waiting step, as a worker would; False when none waits."""
+        if not self._waiting:
+            return False
+        index = pick(len(self._waiting))
+        queued = self._waiting[index]
+        del self._waiting[index]
+        for claimed in claim(self.engine, [queued], _WORKER):
+            performed = perform(self.engine, claimed, _Link(), log, self._guard)
+            settled = settle(self.engine, claimed, performed.outcome, input_json=performed.input_json)
+            dispatch(self.engine, settled.queues)
+        return True
+
+    def _wait(self, run_id: str) -> bool:
+        """Nothing waits: let the coordinator look, else skip to what is due next; False when the run is over."""
+        if outcomes.is_settled(self.connection, run_id):
+            return False
+        tick(self.engine)
+        if self._waiting or outcomes.is_settled(self.connection, run_id):
+            return bool(self._waiting)
+        due_in = lease.next_due(self.connection, run_id)
+        if due_in is None:
+            raise Stuck(
+                f"run {run_id} is open and nothing will move it: {outcomes.describe_open(self.connection, run_id)}"
+            )
+        self.clock.skip(timedelta(seconds=due_in))
+        return True
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass inside the running attempt."""
+        allowed = seconds if self._deadline is None else min(seconds, self._deadline)
+        self.clock.skip(timedelta(seconds=allowed))
+        if self._deadline is not None:
+            self._deadline -= allowed
+            if allowed < seconds:
+                raise AttemptTimeout(f"the attempt used up its timeout ({seconds - allowed:g} s too long)")
+
+    @contextmanager
+    def _guard(self, prepared: Prepared) -> Iterator[None]:
+        self._deadline = prepared.timeout
+        try:
+            yield
+        finally:
+            self._deadline = None
+
+    def result(self, run_id: str) -> RunResult:
+        """The run and its steps as they are now."""
+        row = outcomes.load_run(self.connection, run_id)
+        steps = {s["name"]: StepResult(**s) for s in outcomes.load_steps(self.connection, run_id)}
+        return RunResult(steps=steps, events=tuple(outcomes.load_events(self.connection, run_id)), **row)
+
+
+class _OneTransaction(Database):
+    """Every transaction is a savepoint of the one that is rolled back."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection.engine)
+        self._connection = connection
+
+    @contextmanager
+    def transaction(self, *, lazy: bool = False) -> Iterator[Connection]:
+        with self._connection.begin_nested():
+            yield self._connection
+
+
+class _Link:
+    def report(self, progress: Any | None) -> bool:
+        return False
+
+
+_current: contextvars.ContextVar[Sandbox | None] = contextvars.ContextVar("orchestrator_sandbox", default=None)
+
+
+def _registry(functions: Mapping[str, Callable[..., Any]]) -> Registry:
+    made = Registry()
+    for spec in registry:
+        made.put(spec)
+    for name, call in functions.items():
+        made.put(make_spec(call, name))
+    return made
+
+
+def load_document(definition: Document) -> Mapping[str, Any]:
+    """The document a map, text or path stands for."""
+    if isinstance(definition, Path):
+        definition = definition.read_text()
+    loaded = load_text(definition) if isinstance(definition, str) else definition
+    return dict(loaded) if isinstance(loaded, Mapping) else loaded
+
+
+def _aware(at: datetime) -> str:
+    return at.isoformat() if at.tzinfo else f"{at.isoformat()}+00:00"
