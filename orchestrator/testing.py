@@ -20,10 +20,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Engine as SqlEngine
 
 from orchestrator.domain.load import load_text
 from orchestrator.embedded import scratch_database
@@ -115,21 +117,23 @@ def sandbox(
     database_url: str | None = None,
 ) -> Iterator[Sandbox]:
     """An engine inside one transaction, rolled back at the end; for tests that do more than one `run`."""
-    engine = create_engine(database_url or scratch_database())
-    try:
-        with engine.connect() as connection:
-            outer = connection.begin()
-            box = Sandbox(connection, _registry(functions or {}), settings or Settings())
-            if at is not None:
-                box.clock.move_to(at)
-            reset = _current.set(box)
-            try:
-                yield box
-            finally:
-                _current.reset(reset)
-                outer.rollback()
-    finally:
-        engine.dispose()
+    with _engine(database_url or scratch_database()).connect() as connection:
+        outer = connection.begin()
+        box = Sandbox(connection, _registry(functions or {}), settings or Settings())
+        if at is not None:
+            box.clock.move_to(at)
+        reset = _current.set(box)
+        try:
+            yield box
+        finally:
+            _current.reset(reset)
+            outer.rollback()
+
+
+@cache
+def _engine(url: str) -> SqlEngine:
+    """One engine a process and database: a warm connection makes a small run several times faster."""
+    return create_engine(url)
 
 
 def sleep(seconds: float) -> None:
@@ -224,7 +228,7 @@ class Sandbox:
             raise Stuck(
                 f"run {run_id} is open and nothing will move it: {outcomes.describe_open(self.connection, run_id)}"
             )
-        self.clock.skip(timedelta(seconds=due_in))
+        self.clock.skip(timedelta(seconds=max(due_in, 0.001)))
         return True
 
     def pass_time(self, seconds: float) -> None:

@@ -27,6 +27,7 @@ class Ended:
     status: StepStatus
     output: Any = None
     error: Mapping[str, Any] | None = None
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)

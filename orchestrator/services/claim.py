@@ -9,7 +9,9 @@ from typing import Any
 from sqlalchemy import Row
 
 from orchestrator.domain.definition import Step
+from orchestrator.domain.expressions import compile_template
 from orchestrator.domain.inputs import check_input
+from orchestrator.domain.masking import MASK, NOTHING_SECRET, Masker
 from orchestrator.domain.outcome import ErrorInfo, Outcome
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, InvalidInput, UnstorableValue
@@ -43,6 +45,7 @@ class Prepared:
     kwargs: dict[str, Any]
     input_json: str
     timeout: float | None
+    masker: Masker
 
 
 class NotPrepared(Exception):
@@ -73,7 +76,7 @@ def prepare(engine: Engine, claimed: Claimed) -> Prepared:
         scope = RunScope(engine, conn, plan, claimed.run_id)
         try:
             spec = engine.functions.find(step.function or "")
-            kwargs, input_json = _arguments(engine, scope, step)
+            kwargs, input_json, masker = _arguments(engine, scope, step)
             timeout, total = (
                 _seconds(scope, step.timeout, "timeout"),
                 _seconds(scope, step.total_timeout, "total_timeout"),
@@ -83,18 +86,32 @@ def prepare(engine: Engine, claimed: Claimed) -> Prepared:
         if timeout is not None or total is not None:
             steps.arm_deadlines(conn, claimed.step_id, claimed.token, timeout, total)
     _check_arguments(spec, kwargs, input_json)
-    return Prepared(claimed, step, spec, kwargs, input_json, timeout)
+    return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker)
 
 
-def _arguments(engine: Engine, scope: RunScope, step: Step) -> tuple[dict[str, Any], str]:
-    value = scope.render(step.input)
+def _arguments(engine: Engine, scope: RunScope, step: Step) -> tuple[dict[str, Any], str, Masker]:
+    """The keyword arguments, and their JSON text as it may be stored: without secrets."""
+    template = compile_template(step.input)
+    if template.constant or "secrets" not in template.references.roots:
+        return *_checked(engine, scope.render(step.input)), NOTHING_SECRET
+    kwargs, input_json = _checked(engine, scope.render(step.input, {"secrets": engine.secrets}))
+    masker = Masker(engine.secrets.values())
+    try:
+        _, input_json = _checked(engine, scope.render(step.input, {"secrets": dict.fromkeys(engine.secrets, MASK)}))
+    except ExpressionError:  # a template that needs the real value, such as `secrets.port | int`
+        input_json = masker.json(input_json)
+    return kwargs, input_json, masker
+
+
+def _checked(engine: Engine, value: Any) -> tuple[dict[str, Any], str]:
     value = {} if value is None else value
     if not isinstance(value, dict):
         raise ExpressionError(f"`input` must be a map of keyword arguments, not {type(value).__name__}")
     try:
-        return storable(value, max_bytes=engine.settings.max_output_bytes)
+        kwargs, text = storable(value, max_bytes=engine.settings.max_output_bytes)
     except UnstorableValue as error:
         raise ExpressionError(f"`input` cannot be stored: {error}") from error
+    return kwargs, text
 
 
 def _check_arguments(spec: FunctionSpec, kwargs: dict[str, Any], input_json: str) -> None:

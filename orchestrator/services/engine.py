@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -49,6 +49,8 @@ class Engine:
     transport: Transport
     settings: Settings = Settings()
     plans: Plans = field(default_factory=Plans)
+    # `secrets.<name>` of step inputs; only workers hold any.
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     random: Callable[[], float] = random.random
 
     def effective(self, step: Step) -> Step:

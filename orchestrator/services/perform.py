@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.context import AttemptContext, AttemptLink
+from orchestrator.domain.masking import Masker
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception, storable
 from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLater, Skip, UnstorableValue
@@ -39,7 +41,20 @@ def perform(
         prepared = prepare(engine, claimed)
     except NotPrepared as refused:
         return Performed(refused.outcome, refused.input_json)
-    return Performed(_call(engine, prepared, link, log, guard), prepared.input_json)
+    outcome = _call(engine, prepared, link, log, guard)
+    return Performed(masked(outcome, prepared.masker), prepared.input_json)
+
+
+def masked(outcome: Outcome, masker: Masker) -> Outcome:
+    """The outcome without the secrets its function echoed."""
+    if not masker:
+        return outcome
+    error = outcome.error
+    if error is not None:
+        traceback = masker.text(error.traceback) if error.traceback else None
+        error = replace(error, message=masker.text(error.message), traceback=traceback)
+    text = masker.json(outcome.output_json) if outcome.output_json else None
+    return replace(outcome, error=error, output_json=text, output=json.loads(text) if text else None)
 
 
 def _call(engine: Engine, prepared: Prepared, link: AttemptLink, log: logging.Logger, guard: Guard) -> Outcome:

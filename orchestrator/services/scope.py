@@ -96,8 +96,7 @@ class RunScope:
 
     def note(self, ended: Ended) -> None:
         name = self.plan.at(ended.position).name
-        attempt = self._results.get(name, {}).get("attempt", 0)
-        self._results[name] = _view(ended.status.value, ended.output, ended.error, attempt)
+        self._results[name] = _view(ended.status.value, ended.output, ended.error, ended.attempt)
 
     # Scopes.
 

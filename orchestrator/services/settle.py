@@ -164,7 +164,7 @@ class _Settling:
             told = {"step": self.step.name, "reason": end.reason, "error": _shown(end.error)}
             events.record(self.conn, self.claimed.run_id, "step.failed", told, self.claimed.step_id)
         shown = _shown(end.error) if end.status is StepStatus.FAILED else None
-        ended = Ended(self.claimed.position, end.status, outcome.output, shown)
+        ended = Ended(self.claimed.position, end.status, outcome.output, shown, self.claimed.attempt)
         advanced = advance(self.conn, self.scope, [ended])
         return self._follow(advanced), advanced.halting
 

@@ -82,7 +82,7 @@ def find_overdue_totals(conn: Connection, limit: int) -> Sequence[Row[Any]]:
 _OVERDUE_RUNS = text("""
 SELECT id FROM workflow_runs
 WHERE status IN ('pending', 'running', 'paused', 'canceling') AND deadline_at <= orchestrator_now()
-  AND final_status IS NULL AND halting IS NULL
+  AND halting IS NULL AND (final_status IS NULL OR (status = 'canceling' AND handler_stage = 0))
 ORDER BY deadline_at LIMIT :limit
 """)
 

@@ -125,7 +125,12 @@ def set_handler_stage(conn: Connection, run_id: str, stage: int) -> None:
     conn.execute(text("UPDATE workflow_runs SET handler_stage = :stage WHERE id = :id"), {"id": run_id, "stage": stage})
 
 
-_HALT = text("UPDATE workflow_runs SET halting = :reason WHERE id = :id AND halting IS NULL AND final_status IS NULL")
+# A canceling run is to end by its deadline too, whatever its running steps do.
+_HALT = text("""
+UPDATE workflow_runs SET halting = :reason
+WHERE id = :id AND halting IS NULL
+  AND (final_status IS NULL OR (:reason = 'deadline' AND status = 'canceling' AND handler_stage = 0))
+""")
 
 
 def request_halt(conn: Connection, run_id: str, reason: str) -> None:

@@ -1,0 +1,78 @@
+"""Servers for tests: in a temporary folder, shared by all processes of a test run, gone with the last of them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from orchestrator.embedded.guardian import Guardian
+from orchestrator.embedded.servers import Servers, ServerUrls
+
+
+@contextmanager
+def servers_for_tests(meeting: Path | None = None) -> Iterator[ServerUrls]:
+    """PostgreSQL and Valkey for tests; nothing in them survives.
+
+    Processes that name the same `meeting` folder share them: the first starts them, and they end when the last
+    has left or died. Raises `ServerFailed`.
+    """
+    if meeting is None:
+        with tempfile.TemporaryDirectory(prefix="orchestrator-meeting-") as alone:
+            yield from _joined(Path(alone))
+    else:
+        yield from _joined(meeting)
+
+
+def _joined(meeting: Path) -> Iterator[ServerUrls]:
+    with locked(meeting / "join"):
+        users, urls = _join(meeting) or _start(meeting)
+    try:
+        yield urls
+    finally:
+        users.close()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock on the file against other processes, waiting for it."""
+    with path.open("a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _join(meeting: Path) -> tuple[IO[Any], ServerUrls] | None:
+    """The running servers; None when there are none, or the last user has just left them."""
+    described = meeting / "servers.json"
+    if not described.exists():
+        return None
+    found = json.loads(described.read_text())
+    users = Path(found.pop("users")).open()  # noqa: SIM115 - open for as long as the servers are used
+    try:
+        fcntl.flock(users, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        users.close()
+        return None
+    return users, ServerUrls(**found)
+
+
+def _start(meeting: Path) -> tuple[IO[Any], ServerUrls]:
+    folder = Path(tempfile.mkdtemp(prefix="orchestrator-test-"))
+    users = (folder / "users").open("w")  # noqa: SIM115 - as above
+    fcntl.flock(users, fcntl.LOCK_SH)
+    guardian = Guardian.start(until_unlocked=folder / "users", remove=folder)
+    try:
+        urls = Servers(folder, durable=False, guardian=guardian).start()
+    except BaseException:
+        users.close()
+        raise
+    finally:
+        guardian.close()  # from here on it only waits for the last user to leave
+    described = {**asdict(urls), "users": str(folder / "users")}
+    (meeting / "servers.json").write_text(json.dumps(described))
+    return users, urls

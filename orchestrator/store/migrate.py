@@ -1,0 +1,108 @@
+"""The schema's revisions: brought up to date, and looked at. No alembic.ini: all is in the code and the wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config as AlembicConfig
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import NullPool
+
+import orchestrator
+from orchestrator.errors import Unreachable
+
+# Beside the package, in a checkout as in site-packages; a folder of this name in the current one is not meant.
+_SCRIPTS = Path(orchestrator.__file__).resolve().parent.parent / "migrations"
+_LOCK = 0x6F726368  # "orch": one upgrade at a time
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    """The database's revision and those this version knows. `current` is None for an empty database."""
+
+    current: str | None
+    head: str
+    pending: tuple[str, ...]
+    newer: bool  # the database is at a revision this version does not know: a later release has upgraded it
+
+    @property
+    def ready(self) -> bool:
+        """Whether this version can work on the database; migrations keep it usable by the release before."""
+        return self.newer or not self.pending
+
+    def __str__(self) -> str:
+        if self.newer:
+            return f"the database is at revision {self.current}, newer than this version's {self.head}"
+        if not self.pending:
+            return f"the database is at revision {self.head}, the latest"
+        at = f"at revision {self.current}" if self.current else "not set up"
+        return f"the database is {at}; to do: {', '.join(self.pending)} (run `orchestrator db upgrade`)"
+
+
+def upgrade(url: str) -> list[str]:
+    """Bring the database to the latest revision; the revisions run, oldest first.
+
+    Safe to run from several machines at once. Raises `Unreachable`.
+    """
+    with _connected(url) as engine, engine.connect() as guard, guard.begin():
+        # In a transaction of its own: revisions commit one by one, and PgBouncer may pool by transaction.
+        guard.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        with engine.connect() as conn:
+            pending = _state(conn).pending
+            conn.rollback()
+            if pending:
+                command.upgrade(_alembic(conn), "head")
+    return list(pending)
+
+
+def current(url: str) -> str | None:
+    """The database's revision; None for an empty one. Raises `Unreachable`."""
+    return check(url).current
+
+
+def check(url: str, *, timeout: float = 10) -> SchemaState:
+    """How the database's schema stands to this version. `timeout` bounds the connecting and each statement, in
+    seconds. Raises `Unreachable`.
+    """
+    with _connected(url, timeout) as engine, engine.connect() as conn, conn.begin():
+        conn.exec_driver_sql(f"SET LOCAL statement_timeout = {max(1, round(timeout * 1000))}")
+        return _state(conn)
+
+
+def _state(conn: Connection) -> SchemaState:
+    at = MigrationContext.configure(conn).get_current_revision()
+    scripts = _scripts()
+    known = [revision.revision for revision in scripts.walk_revisions()]  # newest first
+    newer = at is not None and at not in known
+    pending = () if newer else tuple(reversed(known[: known.index(at)] if at is not None else known))
+    return SchemaState(at, known[0], pending, newer)
+
+
+@contextmanager
+def _connected(url: str, timeout: float = 10) -> Iterator[Engine]:
+    arguments = {"connect_timeout": max(1, round(timeout)), "application_name": "orchestrator-migrate"}
+    engine = create_engine(url, poolclass=NullPool, connect_args=arguments)
+    try:
+        yield engine
+    except OperationalError as error:
+        raise Unreachable(f"cannot reach Postgres: {str(error.orig).strip()}") from error
+
+
+def _alembic(conn: Connection | None = None) -> AlembicConfig:
+    config = AlembicConfig()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    config.attributes["connection"] = conn
+    return config
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_alembic())
