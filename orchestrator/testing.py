@@ -24,11 +24,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine
 from sqlalchemy import Engine as SqlEngine
 
+from orchestrator.clock import aware
 from orchestrator.domain.load import load_text
-from orchestrator.embedded import scratch_database
+from orchestrator.embedded.scratch import scratch_database
 from orchestrator.errors import AttemptTimeout, OrchestratorError
 from orchestrator.functions import Registry, make_spec, registry
 from orchestrator.services.claim import Prepared, claim
@@ -39,7 +40,7 @@ from orchestrator.services.perform import perform
 from orchestrator.services.register import register
 from orchestrator.services.settle import settle
 from orchestrator.services.start import StartOptions, start
-from orchestrator.store import lease, outcomes
+from orchestrator.store import clock, lease, outcomes
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Lease, Queued
 
@@ -156,18 +157,12 @@ class Clock:
 
     def skip(self, wait: timedelta) -> None:
         self._skipped += max(wait, timedelta(0))
-        offset = f"{self._skipped.total_seconds():.6f} seconds"
-        self._connection.execute(
-            text("SELECT set_config('orchestrator.clock_offset', :offset, true)"), {"offset": offset}
-        )
+        clock.shift(self._connection, self._skipped)
 
     def move_to(self, at: datetime) -> None:
         """Set the clock to `at`, which may be in the past (a naive time is UTC)."""
-        self._skipped = timedelta(0)
-        self.skip(timedelta(0))
-        wanted = text("SELECT CAST(:at AS timestamptz) - now()")
-        self._skipped = self._connection.execute(wanted, {"at": _aware(at)}).scalar_one()
-        self.skip(timedelta(0))
+        self._skipped = clock.offset_to(self._connection, aware(at))
+        clock.shift(self._connection, self._skipped)
 
 
 class Sandbox:
@@ -291,7 +286,3 @@ def load_document(definition: Document) -> Mapping[str, Any]:
         definition = definition.read_text()
     loaded = load_text(definition) if isinstance(definition, str) else definition
     return dict(loaded) if isinstance(loaded, Mapping) else loaded
-
-
-def _aware(at: datetime) -> str:
-    return at.isoformat() if at.tzinfo else f"{at.isoformat()}+00:00"

@@ -48,6 +48,10 @@ class Guardian:
         self.close()
         self._process.wait(timeout)
 
+    def disown(self) -> None:
+        """Let it go on after this object is gone."""
+        self._process.returncode = 0
+
     def _tell(self, line: str) -> None:
         pipe = self._process.stdin
         try:

@@ -108,6 +108,11 @@ class Servers:
                 self._running[name].stop(_STOP_SECONDS)
                 self._forget(name)
 
+    def disown(self) -> None:
+        """Leave them to the guardian and to other processes."""
+        for server in self._running.values():
+            server.process.returncode = 0
+
     def _start_one(self, name: str) -> None:
         start = {"postgres": self._start_postgres, "valkey": self._start_valkey}[name]
         server = self._on_free_port(name, start)

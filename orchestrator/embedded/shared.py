@@ -66,13 +66,16 @@ def _start(meeting: Path) -> tuple[IO[Any], ServerUrls]:
     users = (folder / "users").open("w")  # noqa: SIM115 - as above
     fcntl.flock(users, fcntl.LOCK_SH)
     guardian = Guardian.start(until_unlocked=folder / "users", remove=folder)
+    servers = Servers(folder, durable=False, guardian=guardian)
     try:
-        urls = Servers(folder, durable=False, guardian=guardian).start()
+        urls = servers.start()
     except BaseException:
         users.close()
         raise
     finally:
         guardian.close()  # from here on it only waits for the last user to leave
+        guardian.disown()
+        servers.disown()
     described = {**asdict(urls), "users": str(folder / "users")}
     (meeting / "servers.json").write_text(json.dumps(described))
     return users, urls
