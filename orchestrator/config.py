@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from orchestrator import config_urls
 from orchestrator.data_folder import DataFolder, default_folder
 from orchestrator.errors import InvalidConfig, Problem
 
+SERVERS = ("database", "broker")
 _PREFIX = "ORCHESTRATOR_"
+_SECRET = _PREFIX + "SECRET_"
 _UNITS = {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -102,7 +104,8 @@ def _cpus() -> int:
 class Config:
     """Every setting, checked. Times in seconds, sizes in bytes. Secrets stay out of `repr`.
 
-    `database_url` and `broker_url` are empty only in a Config read with `need_servers=False`.
+    `database_url` and `broker_url` are empty only where `from_env` was told that they are not needed. `secrets` are
+    those of templates, by name in lower case: ORCHESTRATOR_SECRET_API_KEY is `secrets.api_key`.
     """
 
     database_url: str = field(default="", repr=False)
@@ -129,36 +132,46 @@ class Config:
     log_level: str = _setting(_PREFIX + "LOG_LEVEL", _level, "INFO")
     data_dir: Path = _setting(_PREFIX + "DATA_DIR", Path, lambda: default_folder(Path.cwd()))
     broker_tls_verify: bool = _setting(_PREFIX + "BROKER_TLS_VERIFY", _boolean, True)
+    enable_shell: bool = _setting(_PREFIX + "ENABLE_SHELL", _boolean, False)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     warnings: tuple[Problem, ...] = ()
 
     @classmethod
-    def from_env(cls, env: Mapping[str, str] | None = None, *, need_servers: bool = True) -> Config:
+    def from_env(cls, env: Mapping[str, str] | None = None, *, need: Sequence[str] = SERVERS) -> Config:
         """The settings in `env` (default: this process's environment).
 
         Server URLs that are not set are those of the `orchestrator up` running in the data folder. Raises
-        `InvalidConfig` with all faults, each with the variable's name as its path; a missing server is a fault
-        when `need_servers`.
+        `InvalidConfig` with all faults, each with the variable's name as its path; a server of `need` ("database",
+        "broker") that is missing is a fault.
         """
         reader = _Reader(os.environ if env is None else env)
         config = reader.settings()
         database_url, broker_url = reader.urls(config)
         config = replace(config, database_url=database_url, broker_url=broker_url)
-        if need_servers and not reader.problems:
-            config = reader.located(config)
+        if need and not reader.problems:
+            config = reader.located(config, need)
         if reader.problems:
             raise InvalidConfig(reader.problems)
         return config
 
     def environment(self) -> dict[str, str]:
-        """The servers and the data folder as variables, for a child process."""
-        found = {
+        """This process's environment, with these servers, folder and functions: what a child process gets."""
+        own = {
             "DATABASE_URL": self.database_url,
             "BROKER_URL": self.broker_url,
             "SECRET_KEY": self.secret_key or "",
+            "PORT": str(self.port),
             _PREFIX + "DATA_DIR": str(self.data_dir),
             _PREFIX + "FUNCTIONS": ",".join(self.functions),
+            _PREFIX + "CONCURRENCY": str(self.concurrency),
+            _PREFIX + "QUEUES": ",".join(self.queues),
         }
-        return {name: value for name, value in found.items() if value}
+        return {**os.environ, **own}
+
+    @staticmethod
+    def foreign_environment() -> dict[str, str]:
+        """This process's environment without any setting of ours: what a program gets that a step runs."""
+        return {n: v for n, v in os.environ.items() if n not in VARIABLES and not n.startswith(_PREFIX)}
 
 
 _SETTINGS = {f.name: f for f in fields(Config) if "variable" in f.metadata}
@@ -181,7 +194,7 @@ class _Reader:
         if values["broker_tls_verify"] is None and "DYNO" in self._env:
             values["broker_tls_verify"] = False
         given = {name: value for name, value in values.items() if value not in (None, ())}
-        config = Config(**given, secret_key=self._secret(), warnings=self._unknown())
+        config = Config(**given, secret_key=self._secret(), secrets=self._secrets(), warnings=self._unknown())
         return self._with_heartbeat(config)
 
     def urls(self, config: Config) -> tuple[str, str]:
@@ -193,8 +206,8 @@ class _Reader:
 
         return self._read("DATABASE_URL", config_urls.database_url) or "", self._read(broker, parse_broker) or ""
 
-    def located(self, config: Config) -> Config:
-        """Missing URLs filled in from the running `up`; a problem for each that cannot be."""
+    def located(self, config: Config, need: Sequence[str]) -> Config:
+        """Missing URLs filled in from the running `up`; a problem for each needed one that cannot be."""
         if config.database_url and config.broker_url:
             return config
         running = DataFolder(config.data_dir).running()
@@ -202,9 +215,9 @@ class _Reader:
             database = config.database_url or running.database_url
             return replace(config, database_url=database, broker_url=config.broker_url or running.broker_url)
         hint = f"or run `orchestrator up`, which is not running in {config.data_dir}"
-        if not config.database_url:
+        if "database" in need and not config.database_url:
             self._fault("DATABASE_URL", "is not set", f"give a postgresql:// URL, {hint}")
-        if not config.broker_url:
+        if "broker" in need and not config.broker_url:
             self._fault("REDIS_URL", "is not set, nor is BROKER_URL", f"give a redis:// or amqp:// URL, {hint}")
         return config
 
@@ -225,6 +238,12 @@ class _Reader:
             self._fault("SECRET_KEY", "must have 16 characters or more", "make one with `openssl rand -hex 32`")
         return secret
 
+    def _secrets(self) -> Mapping[str, str]:
+        named = {
+            name.removeprefix(_SECRET).lower(): text for name, text in self._env.items() if name.startswith(_SECRET)
+        }
+        return {name: text for name, text in named.items() if name}
+
     def _read(self, variable: str, parse: Callable[[str], Any]) -> Any:
         text = self._text(variable)
         if text is None:
@@ -242,10 +261,12 @@ class _Reader:
         self.problems.append(Problem(variable, message, hint))
 
     def _unknown(self) -> tuple[Problem, ...]:
-        unknown = sorted(name for name in self._env if name.startswith(_PREFIX) and name not in VARIABLES)
+        ours = (name for name in self._env if name.startswith(_PREFIX) and not name.startswith(_SECRET))
+        unknown = sorted(name for name in ours if name not in VARIABLES)
         return tuple(Problem(name, "is not a setting and does nothing", _near(name)) for name in unknown)
 
 
 def _near(name: str) -> str | None:
-    near = difflib.get_close_matches(name, VARIABLES, 1, 0.75)
-    return f"did you mean {near[0]}?" if near else None
+    known = [variable.removeprefix(_PREFIX) for variable in VARIABLES if variable.startswith(_PREFIX)]
+    near = difflib.get_close_matches(name.removeprefix(_PREFIX), known, 1)
+    return f"did you mean {_PREFIX}{near[0]}?" if near else None

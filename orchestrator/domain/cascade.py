@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from orchestrator.domain.definition import Edge, StepKind
+from orchestrator.domain.definition import Edge, StepKind, TriggerRule
 from orchestrator.domain.graph import Plan, PlanStep
 from orchestrator.domain.outcome import ErrorInfo
+from orchestrator.domain.precedence import PastEnd, ancestors, skip_came_first
 from orchestrator.domain.rules import Decision, Effect, Tally, decide, edge_satisfied, effect
 from orchestrator.domain.states import STEP_TERMINAL, Reason, StepStatus
 from orchestrator.errors import ExpressionError
@@ -78,6 +79,9 @@ class Judge(Protocol):
     def note(self, ended: Ended) -> None:
         """A step ended within the cascade; later conditions may read it."""
 
+    def past_ends(self, positions: Sequence[int]) -> Mapping[int, PastEnd]:
+        """How the steps at `positions` stand, apart from what ends in this cascade."""
+
 
 Fetch = Callable[[Sequence[int]], Mapping[int, StepRow]]
 
@@ -94,12 +98,14 @@ class _Walk:
         self.inbox: dict[int, list[Ended]] = {}
         self.ended: list[int] = []
         self.statuses: dict[int, StepStatus] = {}
+        self.past: dict[int, PastEnd] = {}
         self.changes: list[Change] = []
 
     def run(self, ended: Iterable[Ended], roots: Iterable[int]) -> Cascade:
         for root in roots:
             self._expect(root)
         for end in ended:
+            self.past[end.position] = PastEnd(end.status)
             self._tell_dependants(end)
         while self.heap:
             batch = self._next_batch()
@@ -143,6 +149,7 @@ class _Walk:
         self.changes.append(change)
         self.statuses[step.position] = change.status or row.status
         if change.status in STEP_TERMINAL:
+            self.past[step.position] = PastEnd(change.status, change.reason)
             end = Ended(step.position, change.status, change.output, change.error.as_json() if change.error else None)
             self.judge.note(end)
             self._tell_dependants(end)
@@ -174,6 +181,8 @@ class _Walk:
                 return self._start(step, change)
             case Decision.SKIP:
                 return replace(change, status=StepStatus.SKIPPED, reason=Reason.NOT_TRIGGERED)
+            case Decision.UPSTREAM_FAILED if self._skip_came_first(step, change.tally):
+                return replace(change, status=StepStatus.SKIPPED, reason=Reason.NOT_TRIGGERED)
             case Decision.UPSTREAM_FAILED:
                 return replace(change, status=StepStatus.UPSTREAM_FAILED, reason=Reason.UPSTREAM)
             case Decision.UNREACHABLE:
@@ -181,6 +190,11 @@ class _Walk:
             case Decision.EDGE_ERROR:
                 message = next(str(text) for text in change.edge_truth.values() if isinstance(text, str))
                 return _failed(change, Reason.CONDITION_ERROR, ErrorInfo("ExpressionError", message))
+
+    def _skip_came_first(self, step: PlanStep, tally: Tally) -> bool:
+        if step.step.trigger_rule is not TriggerRule.ALL_SUCCESS or not tally.skipped:
+            return False
+        return skip_came_first(self.plan, step, {**self.judge.past_ends(ancestors(self.plan, step)), **self.past})
 
     def _start(self, step: PlanStep, change: Change) -> Change:
         try:

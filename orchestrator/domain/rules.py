@@ -107,7 +107,8 @@ def needed(step: Step, total: int) -> int:
 def _decide_join(step: Step, t: Tally) -> Decision:
     need = needed(step, t.total)
     if t.satisfied >= need:
-        return Decision.RUN
+        # With every source needed, a condition that failed is needed too, though another edge of its source holds.
+        return Decision.EDGE_ERROR if t.edge_errors and need == t.total else Decision.RUN
     if t.satisfied + t.remaining >= need:
         return Decision.WAIT
     return _not_reached(step, t)
@@ -163,27 +164,47 @@ def _rule_met(rule: TriggerRule, t: Tally) -> bool:
 
 
 def _rule_missed(rule: TriggerRule, t: Tally) -> Decision:
-    """The decision when the rule is not met: wait while it still can be, or while its kind of end is open."""
-    all_done = t.remaining == 0
-    match rule:
-        case TriggerRule.ALL_SUCCESS | TriggerRule.NONE_FAILED | TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS:
-            if t.failures:
-                return Decision.UPSTREAM_FAILED
-            missed = all_done
-        case TriggerRule.ALL_FAILED:
-            missed = t.failures < t.done
-        case TriggerRule.ALL_SKIPPED:
-            missed = t.skipped < t.done
-        case TriggerRule.NONE_SKIPPED:
-            missed = t.skipped > 0
-        case TriggerRule.ONE_SUCCESS:
-            if all_done and t.failures:
-                return Decision.UPSTREAM_FAILED
-            missed = all_done
-        case TriggerRule.ALL_DONE_MIN_ONE_SUCCESS:
-            if all_done and not t.skipped:
-                return Decision.UPSTREAM_FAILED
-            missed = t.skipped > 0
-        case _:
-            missed = all_done
-    return Decision.SKIP if missed else Decision.WAIT
+    """The decision when the rule is not met: it may come later than Airflow's, once all sources have ended."""
+    if t.remaining:
+        return Decision.WAIT
+    failed = t.failures > 0 and rule in _FAILS_UPSTREAM
+    if rule is TriggerRule.ALL_DONE_MIN_ONE_SUCCESS and t.skipped:
+        failed = False
+    return Decision.UPSTREAM_FAILED if failed else Decision.SKIP
+
+
+_FAILS_UPSTREAM = frozenset(
+    {
+        TriggerRule.ALL_SUCCESS,
+        TriggerRule.NONE_FAILED,
+        TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS,
+        TriggerRule.ONE_SUCCESS,
+        TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
+    }
+)
+
+_FAILURES = frozenset({Effect.FAILED, Effect.UPSTREAM_FAILED})
+_DECISIVE = {
+    TriggerRule.ALL_SUCCESS: _FAILURES | {Effect.SKIPPED},
+    TriggerRule.ALL_FAILED: frozenset({Effect.SATISFIED, Effect.SKIPPED}),
+    TriggerRule.ALL_DONE_MIN_ONE_SUCCESS: frozenset({Effect.SKIPPED}),
+    TriggerRule.ALL_SKIPPED: _FAILURES | {Effect.SATISFIED},
+    TriggerRule.NONE_FAILED: _FAILURES,
+    TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS: _FAILURES,
+    TriggerRule.NONE_SKIPPED: frozenset({Effect.SKIPPED}),
+}
+
+
+def decisive(rule: TriggerRule) -> frozenset[Effect]:
+    """The effects of one source that alone decide in Airflow that the step does not run."""
+    return _DECISIVE.get(rule, frozenset())
+
+
+_STARTS_EARLY = frozenset({TriggerRule.ONE_SUCCESS, TriggerRule.ONE_FAILED, TriggerRule.ONE_DONE, TriggerRule.ALWAYS})
+
+
+def waits_for_all(step: Step, total: int) -> bool:
+    """Whether the step starts only when all its `total` sources have ended."""
+    if step.trigger_rule is not None:
+        return step.trigger_rule not in _STARTS_EARLY
+    return needed(step, total) >= total

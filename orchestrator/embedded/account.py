@@ -26,7 +26,14 @@ class Account:
         return all(self._may(folder, stat.S_IXOTH) for folder in path.parents) and self._may(path, stat.S_IROTH)
 
     def own(self, path: Path) -> None:
-        os.chown(path, self.uid, self.gid)
+        """Give the path to the account. Raises `ServerFailed` where root may not."""
+        try:
+            os.chown(path, self.uid, self.gid)
+        except OSError as error:
+            raise ServerFailed(
+                f"PostgreSQL refuses to run as root, and {path} cannot be given to another user ({error.strerror}):"
+                " start as another user, or set DATABASE_URL to a server of your own"
+            ) from error
 
     def _may(self, path: Path, bit: int) -> bool:
         status = path.stat()

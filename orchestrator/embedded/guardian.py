@@ -22,12 +22,23 @@ class Guardian:
         self._process = process
 
     @classmethod
-    def start(cls, *, until_unlocked: Path | None = None, remove: Path | None = None) -> Guardian:
+    def start(
+        cls, *, hold: Path | None = None, until_unlocked: Path | None = None, remove: Path | None = None
+    ) -> Guardian:
         """Start it. It acts when this process ends or closes it and, with `until_unlocked`, once nobody holds a
-        lock on that file any more; it then deletes the folder `remove`.
+        lock on that file any more; it then deletes the folder `remove`. With `hold` it keeps a lock on that file, and
+        is started only when the guardian that has it is done.
         """
-        command = [sys.executable, "-I", "-S", watch.__file__, str(until_unlocked or ""), str(remove or "")]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+        options = [str(path or "") for path in (hold, until_unlocked, remove)]
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", watch.__file__, *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        if process.stdout is not None:
+            process.stdout.readline()
+            process.stdout.close()
         return cls(process)
 
     def add(self, group: int, how: signal.Signals) -> None:

@@ -34,6 +34,10 @@ class Server:
     def alive(self) -> bool:
         return self.process.poll() is None
 
+    def ended(self) -> str:
+        """How it ended, in words."""
+        return ended(self.process.poll())
+
     def stop(self, timeout: float) -> None:
         """Ask it to end; kill its group when it has not after `timeout` seconds."""
         if self.alive:
@@ -59,6 +63,11 @@ class Server:
 
     def _said(self) -> str:
         return f"the end of {self.log}:{log_tail(self.log)}"
+
+
+def ended(code: int | None) -> str:
+    """An exit code in words."""
+    return f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
 
 
 def launch(

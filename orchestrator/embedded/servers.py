@@ -66,6 +66,7 @@ class Servers:
         self._guardian = guardian
         self._kept = _Kept()
         self._choosing = threading.Lock()
+        self._starters = {"postgres": self._start_postgres, "valkey": self._start_valkey}
         self._running: dict[str, Server] = {}
 
     def start(self) -> ServerUrls:
@@ -92,14 +93,20 @@ class Servers:
             f"redis://{broker}" if "valkey" in self._wanted else "",
         )
 
-    def dead(self) -> list[str]:
-        """Names of those that have ended without being asked to."""
-        return [name for name, server in self._running.items() if not server.alive]
+    def dead(self) -> dict[str, str]:
+        """Those that have ended without being asked to, or could not be revived, and how they ended."""
+        found = {name: self._running.get(name) for name in self._wanted}
+        return {
+            name: "is not running" if server is None else server.ended()
+            for name, server in found.items()
+            if server is None or not server.alive
+        }
 
     def revive(self, name: str) -> None:
-        """Start a dead one again, at its old address. Raises `ServerFailed`."""
-        self._forget(name)
-        self._start_one(name)
+        """Start a dead one again, at its old address, which others know. Raises `ServerFailed`."""
+        if name in self._running:
+            self._forget(name)
+        self._running[name] = self._starters[name](self._kept.ports[name])
 
     def stop(self) -> None:
         """Stop them: the broker, then Postgres with everything on disk."""
@@ -114,9 +121,7 @@ class Servers:
             server.process.returncode = 0
 
     def _start_one(self, name: str) -> None:
-        start = {"postgres": self._start_postgres, "valkey": self._start_valkey}[name]
-        server = self._on_free_port(name, start)
-        self._running[name] = server
+        self._running[name] = self._on_free_port(name, self._starters[name])
         if name == "postgres":
             ensure_database(self.urls.database_url)
 

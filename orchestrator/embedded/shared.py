@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import json
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from orchestrator.embedded.guardian import Guardian
 from orchestrator.embedded.servers import Servers, ServerUrls
@@ -48,17 +50,35 @@ def locked(path: Path) -> Iterator[None]:
 
 def _join(meeting: Path) -> tuple[IO[Any], ServerUrls] | None:
     """The running servers; None when there are none, or the last user has just left them."""
-    described = meeting / "servers.json"
-    if not described.exists():
+    try:
+        found = json.loads((meeting / "servers.json").read_text())
+        users = Path(found.pop("users")).open()  # noqa: SIM115 - open for as long as the servers are used
+    except FileNotFoundError:
         return None
-    found = json.loads(described.read_text())
-    users = Path(found.pop("users")).open()  # noqa: SIM115 - open for as long as the servers are used
+    urls = ServerUrls(**found)
+    if _take_part(users) and all(_listens(url) for url in (urls.database_url, urls.broker_url)):
+        return users, urls
+    users.close()
+    return None
+
+
+def _take_part(users: IO[Any]) -> bool:
+    """Keep the guardian waiting; False when it is already at work."""
     try:
         fcntl.flock(users, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        users.close()
-        return None
-    return users, ServerUrls(**found)
+        return False
+    return True
+
+
+def _listens(url: str) -> bool:
+    """Whether the server is there; after a crash of the machine only the files are."""
+    parts = urlsplit(url)
+    try:
+        with socket.create_connection((parts.hostname, parts.port or 0), 5):
+            return True
+    except OSError:
+        return False
 
 
 def _start(meeting: Path) -> tuple[IO[Any], ServerUrls]:

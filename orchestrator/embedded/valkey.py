@@ -21,8 +21,9 @@ def start_valkey(
     """Start it on a loopback port and wait until it answers. Raises `ServerFailed`."""
     folder.mkdir(parents=True, exist_ok=True)
     # As standard input, so that the password shows in no process list.
+    place = str(folder).replace("\\", r"\\").replace('"', r"\"")
     settings = (
-        f'bind {LOOPBACK}\nport {port}\nrequirepass {password}\ndir "{folder}"\ndatabases {databases}\n'
+        f'bind {LOOPBACK}\nport {port}\nrequirepass {password}\ndir "{place}"\ndatabases {databases}\n'
         'save ""\nappendonly no\ndaemonize no\nmaxmemory-policy noeviction\nalways-show-logo no\nloglevel notice\n'
     )
     server = launch(

@@ -1,7 +1,8 @@
 """The guardian's process: a script on the standard library alone, so that it starts in milliseconds.
 
-Arguments: a file to wait for until nobody locks it, a folder to delete afterwards; either may be empty.
-Standard input: lines of a process group and the signal that asks it to end (0: it has ended by itself).
+Arguments, each may be empty: a file to hold locked, so that the next guardian waits for this one; a file to wait for
+until nobody locks it; a folder to delete at the end. Standard input: lines of a process group and the signal that
+asks it to end (0: it has ended by itself). Prints a line when it is on watch.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
+from typing import IO
 
 GRACE_SECONDS = 8.0
 _POLL_SECONDS = 0.02
@@ -31,9 +33,8 @@ def end_groups(groups: dict[int, int], grace: float = GRACE_SECONDS) -> None:
     """Ask every group to end; kill those that have not after `grace` seconds."""
     left = {group for group, how in groups.items() if send(group, how)}
     deadline = time.monotonic() + grace
-    while left and time.monotonic() < deadline:
+    while (left := left & living(left)) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
-        left = {group for group in left if send(group, 0)}
     for group in left:
         send(group, signal.SIGKILL)
 
@@ -49,19 +50,43 @@ def send(group: int, how: int) -> bool:
     return True
 
 
-def wait_unlocked(path: str) -> None:
-    with open(path) as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+def living(groups: set[int]) -> set[int]:
+    """Those of the groups that have a member that runs; where nobody reaps the dead, their entries stay."""
+    if not os.path.isdir("/proc/self"):
+        return {group for group in groups if send(group, 0)}
+    return {group for group, state in map(group_and_state, filter(str.isdigit, os.listdir("/proc"))) if state != "Z"}
 
 
-def main(until_unlocked: str, remove: str) -> None:
+def group_and_state(pid: str) -> tuple[int, str]:
+    """A process's group and state letter; as a dead one's when it has gone meanwhile."""
+    try:
+        with open(f"/proc/{pid}/stat", errors="replace") as handle:
+            fields = handle.read().rpartition(")")[2].split()
+    except OSError:
+        return 0, "Z"
+    return int(fields[2]), fields[0]
+
+
+def lock(path: str) -> IO[str]:
+    """Wait for the lock on the file; held while the handle is open."""
+    handle = open(path, "a")  # noqa: SIM115
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
+
+
+def main(hold: str, until_unlocked: str, remove: str) -> None:
+    held = lock(hold) if hold else None
+    sys.stdout.write("on watch\n")
+    sys.stdout.close()
     groups = read_groups(sys.stdin)
     if until_unlocked:
-        wait_unlocked(until_unlocked)
+        lock(until_unlocked).close()
     end_groups(groups)
     if remove:
         shutil.rmtree(remove, ignore_errors=True)
+    if held is not None:
+        held.close()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:4])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from orchestrator.domain.cascade import Ended
 from orchestrator.domain.outcome import ErrorInfo, Outcome
 from orchestrator.domain.states import Reason, StepStatus
+from orchestrator.errors import Unreachable
 from orchestrator.services.advance import advance
 from orchestrator.services.claim import Claimed
 from orchestrator.services.dispatch import dispatch, send
@@ -23,12 +24,20 @@ log = logging.getLogger(__name__)
 Duty = Callable[[Engine], Iterable[str]]
 
 
-def tick(engine: Engine) -> None:
-    """Do every duty once. A duty that fails is logged and does not keep the others from theirs."""
+def tick(engine: Engine, *, reclaiming: bool = True) -> None:
+    """Do every duty once. A duty that fails is logged and does not keep the others from theirs.
+
+    Without `reclaiming` no attempt is taken from its worker: for the moments after an outage of Postgres, in which
+    no worker could renew its leases. Raises `Unreachable` when Postgres is away.
+    """
     queues: set[str] = set()
     for duty in DUTIES:
+        if duty is reclaim and not reclaiming:
+            continue
         try:
             queues.update(duty(engine))
+        except Unreachable:
+            raise
         except Exception:  # noqa: BLE001 - one broken row must not stop the coordinator; the next tick tries again
             log.exception("the coordinator's duty '%s' failed; it is tried again at the next tick", duty.__name__)
     dispatch(engine, queues)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -18,6 +18,7 @@ from orchestrator.domain.expressions import (
     truthy,
 )
 from orchestrator.domain.graph import Plan, PlanStep
+from orchestrator.domain.precedence import PastEnd
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, NotFound, UnstorableValue
 from orchestrator.services.engine import DEFAULT_QUEUE, Engine
@@ -97,6 +98,9 @@ class RunScope:
     def note(self, ended: Ended) -> None:
         name = self.plan.at(ended.position).name
         self._results[name] = _view(ended.status.value, ended.output, ended.error, ended.attempt)
+
+    def past_ends(self, positions: Sequence[int]) -> Mapping[int, PastEnd]:
+        return steps.load_ends(self.conn, self.run_id, positions)
 
     # Scopes.
 

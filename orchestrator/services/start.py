@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from orchestrator.domain.cascade import Change, StepRow, cascade
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.inputs import check_input
+from orchestrator.domain.rules import Decision, decide
 from orchestrator.domain.states import StepStatus
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, InvalidInput, NotFound, Problem, UnstorableValue
@@ -144,7 +145,7 @@ def _start_steps(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> A
     scope = RunScope(engine, conn, plan, run_id)
     fresh = [new_row(step, StepStatus.PENDING) for step in plan.steps]
     rows = {row.position: StepRow(row.position, StepStatus.PENDING, row.tally) for row in fresh}
-    roots = [step.position for step in plan.steps if not step.sources]
+    roots = [row.position for row in fresh if decide(plan.at(row.position).step, row.tally) is Decision.RUN]
     result = cascade(plan, [], lambda wanted: {p: rows[p] for p in wanted}, scope, roots)
     changes = {change.position: change for change in result.changes}
     ids = new_ids(len(fresh))

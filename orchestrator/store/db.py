@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from orchestrator.errors import Unreachable
 
@@ -39,13 +39,18 @@ class Database:
         """A transaction: committed at the end, rolled back on an exception.
 
         `lazy` commits without waiting for the disk: only for what may be lost and done again (a claim).
-        Raises `Unreachable` when no connection can be had.
+        Raises `Unreachable` when no connection can be had, or it breaks; then nobody knows whether the commit was.
         """
         connection = self._connect()
-        with connection, connection.begin():
-            if lazy:
-                connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
-            yield connection
+        try:
+            with connection, connection.begin():
+                if lazy:
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+                yield connection
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            raise Unreachable(f"the connection to Postgres broke: {str(error.orig).strip()}") from error
 
     def _connect(self) -> Connection:
         try:

@@ -16,11 +16,10 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-import orchestrator
 from orchestrator.errors import Unreachable
 
-# Beside the package, in a checkout as in site-packages; a folder of this name in the current one is not meant.
-_SCRIPTS = Path(orchestrator.__file__).resolve().parent.parent / "migrations"
+# The revisions: beside the package in a checkout as in site-packages; a `migrations` of the user's is not meant.
+SCRIPTS = Path(__file__).resolve().parents[2] / "migrations"
 _LOCK = 0x6F726368  # "orch": one upgrade at a time
 
 
@@ -98,7 +97,7 @@ def _connected(url: str, timeout: float = 10) -> Iterator[Engine]:
 
 def _alembic(conn: Connection | None = None) -> AlembicConfig:
     config = AlembicConfig()
-    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = conn
     return config
 

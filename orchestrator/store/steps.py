@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.cascade import StepRow
+from orchestrator.domain.precedence import PastEnd
 from orchestrator.domain.rules import Tally
 from orchestrator.domain.states import StepStatus
 from orchestrator.store.transition import as_text
@@ -162,6 +163,17 @@ def load_states(conn: Connection, run_id: str, positions: Sequence[int]) -> Sequ
     if not positions:
         return []
     return conn.execute(_STATES, {"run_id": run_id, "positions": list(positions)}).all()
+
+
+_ENDS = text("""
+SELECT position, status, reason FROM workflow_run_steps WHERE run_id = :run_id AND position = ANY(:positions)
+""")
+
+
+def load_ends(conn: Connection, run_id: str, positions: Sequence[int]) -> dict[int, PastEnd]:
+    """How the steps at `positions` stand."""
+    rows = conn.execute(_ENDS, {"run_id": run_id, "positions": list(positions)})
+    return {row.position: PastEnd(StepStatus(row.status), row.reason) for row in rows}
 
 
 _DEADLINES = text("""

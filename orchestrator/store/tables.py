@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from orchestrator import clock
 from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, STEP_OPEN, STEP_TERMINAL, RunStatus, StepStatus
 
 metadata = MetaData(
@@ -40,7 +41,7 @@ metadata = MetaData(
 
 Id = Uuid(as_uuid=False)
 Instant = DateTime(timezone=True)
-NOW = text("orchestrator_now()")
+NOW = text(clock.NOW)
 
 
 def one_of(statuses: frozenset[RunStatus] | frozenset[StepStatus]) -> str:

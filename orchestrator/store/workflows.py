@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,17 @@ def find_app(conn: Connection, name: str) -> Row[Any]:
 def join_group(conn: Connection, app: Owner, group: Owner | None) -> None:
     """Make the app a member of the group (of none for None)."""
     conn.execute(apps.update().where(apps.c.id == app.id).values(group_id=group.id if group else None))
+
+
+def set_config(conn: Connection, app: Owner, config_json: str) -> None:
+    """Store the app's configuration, JSON text."""
+    conn.execute(text("UPDATE apps SET config = CAST(:config AS json) WHERE id = :id"), {"id": app.id, "config": config_json})
+
+
+def load_apps(conn: Connection) -> Sequence[Row[Any]]:
+    """Name, group_name and config of every app, by name."""
+    listed = "SELECT a.name, g.name AS group_name, a.config FROM apps a LEFT JOIN groups g ON g.id = a.group_id"
+    return conn.execute(text(listed + " ORDER BY a.name_key")).all()
 
 
 _LOCK_WORKFLOW = """

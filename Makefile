@@ -1,0 +1,58 @@
+# `make help` lists the targets.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+JOBS ?= 2
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+# The first of these that runs and is 3.11 or newer. Choose another with `make venv PYTHON=/path/to/python`.
+PYTHONS := python3 python3.13 python3.12 python3.11
+IS_RECENT := import sys; sys.exit(not (3, 11) <= sys.version_info[:2])
+PYTHON ?= $(shell for p in $(PYTHONS); do $$p -c '$(IS_RECENT)' >/dev/null 2>&1 && { echo $$p; break; }; done)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: up
+up: .venv/run.stamp ## start everything here: Postgres, Valkey, worker, coordinator, web (options: ARGS="--port 9000")
+	@$(BIN)/orchestrator up $(ARGS)
+
+.PHONY: test
+test: check ## the checks and all tests (options: ARGS="-k words", JOBS=2)
+	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
+
+.PHONY: check
+check: .venv/dev.stamp ## lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: unit
+unit: .venv/dev.stamp ## the tests that need no servers
+	$(BIN)/pytest -q tests/unit tests/architecture $(ARGS)
+
+.PHONY: venv
+venv: .venv/dev.stamp ## make .venv with the package and the developers' tools
+
+.PHONY: clean
+clean: ## remove .venv and caches; the data in .orchestrator stays
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/run.stamp: pyproject.toml | .venv/bin/pip
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+.venv/dev.stamp: pyproject.toml | .venv/bin/pip
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@ .venv/run.stamp
+
+.venv/bin/pip:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with: make $(MAKECMDGOALS) PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -c '$(IS_RECENT)' || { echo "$(PYTHON) is not Python 3.11 or newer" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make a virtual environment: it lacks venv or ensurepip (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }

@@ -1,0 +1,1 @@
+"""Alembic revisions. `orchestrator db upgrade` runs them; see orchestrator/store/migrate.py."""

@@ -1,0 +1,51 @@
+"""An engine from the settings: what every process of the product begins with."""
+
+from __future__ import annotations
+
+from orchestrator.config import Config
+from orchestrator.functions import load_modules, registry
+from orchestrator.services.engine import Engine, Settings, Transport
+from orchestrator.store.db import Database
+from orchestrator.transport import CeleryTransport, NullTransport
+
+
+def make_engine(
+    config: Config,
+    *,
+    transport: Transport | None = None,
+    load_functions: bool = True,
+    pool_size: int = 5,
+    name: str = "orchestrator",
+) -> Engine:
+    """The engine of this process; connects to nothing yet. `name` is what Postgres shows of its connections.
+
+    `load_functions` is for processes that run steps: they alone hold secrets. Raises `InvalidConfig` naming every
+    function module that cannot be loaded.
+    """
+    functions = load_modules(config.functions) if load_functions else registry
+    return Engine(
+        Database.connect(config.database_url, pool_size=pool_size, application_name=name),
+        functions,
+        transport or _transport(config),
+        settings_of(config),
+        secrets=config.secrets if load_functions else {},
+    )
+
+
+def _transport(config: Config) -> Transport:
+    """Without a broker what is ready waits for the coordinator, which has one."""
+    return CeleryTransport(config.broker_url) if config.broker_url else NullTransport()
+
+
+def settings_of(config: Config) -> Settings:
+    """The engine's knobs as the configuration sets them."""
+    return Settings(
+        app=config.app,
+        lease=config.lease_seconds,
+        max_lost=config.max_lost,
+        resend=config.resend_seconds,
+        window=config.window,
+        timeout_grace=config.timeout_grace_seconds,
+        max_output_bytes=config.max_output_bytes,
+        batch=config.batch,
+    )

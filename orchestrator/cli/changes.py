@@ -1,0 +1,68 @@
+"""What changed between two looks at a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.services.look import Look
+from orchestrator.store.reads import StepBrief
+from orchestrator.store.reads.page import iso
+
+
+class Changes:
+    """Remembers what was told of each step and of the run."""
+
+    def __init__(self) -> None:
+        self._steps: dict[int, tuple[StepStatus, int]] = {}
+        self._run: tuple[RunStatus, RunStatus | None] | None = None
+
+    def steps(self, look: Look) -> list[StepBrief]:
+        """Steps that changed since the last call, in the order they did; at first those that were begun."""
+        changed = [step for step in look.steps if self._steps.get(step.position, (StepStatus.PENDING, 0)) != _of(step)]
+        self._steps |= {step.position: _of(step) for step in changed}
+        return sorted(changed, key=lambda step: (step.finished_at or look.run.now, step.position))
+
+    def run(self, look: Look) -> bool:
+        """Whether the run's own state changed since the last call."""
+        state = (look.run.status, look.run.closing)
+        changed = state != self._run
+        self._run = state
+        return changed
+
+    @staticmethod
+    def step_json(step: StepBrief, look: Look) -> dict[str, Any]:
+        """A step's change as JSON."""
+        error = {"type": step.error_type, "message": step.error_message} if step.error_type else None
+        return {
+            "kind": "step",
+            "at": iso(step.finished_at or look.run.now),
+            "run_id": look.run.id,
+            "step": step.name,
+            "status": step.status,
+            "reason": step.reason,
+            "attempt": step.attempt,
+            "max_attempts": step.max_attempts,
+            "next_attempt_at": iso(step.next_attempt_at),
+            "progress": step.progress,
+            "error": error,
+        }
+
+    @staticmethod
+    def run_json(look: Look) -> dict[str, Any]:
+        """The run's change as JSON; the last line of a stream has an ended status."""
+        run = look.run
+        return {
+            "kind": "run",
+            "at": iso(run.finished_at or run.now),
+            "run_id": run.id,
+            "workflow": run.workflow,
+            "status": run.status,
+            "pause_reason": run.pause_reason,
+            "error": run.error,
+            "counts": dict(look.counts),
+        }
+
+
+def _of(step: StepBrief) -> tuple[StepStatus, int]:
+    return step.status, step.attempt

@@ -1,0 +1,71 @@
+"""`orchestrator functions`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+from rich.text import Text
+
+from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.session import common, open_database
+from orchestrator.cli.table import Column, name_column, table
+from orchestrator.cli.text import ago, clean, one_line, parsed
+from orchestrator.config import Config
+from orchestrator.functions import load_modules
+from orchestrator.store.reads import list_functions
+
+_COLUMNS = (
+    name_column("FUNCTION"),
+    Column("QUEUE", gives_way=2),
+    Column("MODULE", stretches=True, gives_way=1),
+    Column("SEEN", gives_way=3),
+    Column("", stretches=True),
+)
+
+
+@click.command()
+@click.option("--local", is_flag=True, help="Those of ORCHESTRATOR_FUNCTIONS on this machine; needs no database.")
+@common
+def functions(local: bool, as_json: bool) -> None:
+    """List the functions steps may call.
+
+    They are those that workers have announced.
+    """
+    items = _local() if local else _announced()
+    if as_json:
+        print_json({"items": items})
+        return
+    screen = console()
+    print_lines(screen, functions_table(items, width_of(screen), datetime.now(UTC)))
+    if not items:
+        note("no function is known" + ("" if local else ": no worker has announced any"))
+
+
+def _announced() -> list[dict[str, Any]]:
+    with open_database() as db, db.transaction() as conn:
+        return list_functions(conn)
+
+
+def _local() -> list[dict[str, Any]]:
+    names = ("name", "module", "queue", "description", "input_schema")
+    registry = load_modules(Config.from_env(need=()).functions)
+    return [{name: getattr(spec, name) for name in names} | {"seen_at": None} for spec in registry]
+
+
+def functions_table(items: Sequence[Mapping[str, Any]], width: int | None, now: datetime) -> list[Text]:
+    """One line a function."""
+    return table(_COLUMNS, [_row(item, now) for item in items], width) if items else []
+
+
+def _row(item: Mapping[str, Any], now: datetime) -> tuple[Text, ...]:
+    seen = parsed(item["seen_at"])
+    return (
+        Text(clean(item["name"])),
+        Text(clean(item["queue"] or "")),
+        Text(clean(item["module"]), "dim"),
+        Text(ago(seen, now) if seen else ""),
+        Text(one_line(item["description"] or "")),
+    )

@@ -1,0 +1,157 @@
+"""The command `orchestrator`: its commands by name, and what each kind of error means for the exit code."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import click
+
+from orchestrator.cli.exits import Ended, Exit
+from orchestrator.cli.text import clean
+from orchestrator.errors import NotFound, OrchestratorError, ProblemsError, Unreachable
+
+# Each command is a module of its own and is imported when it is called: `validate` needs no database driver.
+# In the order of the help; the text is the command's own first line (a test compares).
+COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("orchestrator.cli.up", "Start everything on this machine."),
+    "worker": ("orchestrator.cli.worker", "Run a worker."),
+    "beat": ("orchestrator.cli.beat", "Run the coordinator."),
+    "web": ("orchestrator.cli.web", "Serve the web interface."),
+    "db": ("orchestrator.cli.db", "Upgrade or check the database."),
+    "validate": ("orchestrator.cli.validate", "Check workflow documents."),
+    "register": ("orchestrator.cli.register", "Store workflow documents as new revisions."),
+    "graph": ("orchestrator.cli.graph", "Draw a workflow or a run."),
+    "functions": ("orchestrator.cli.functions", "List the functions steps may call."),
+    "start": ("orchestrator.cli.start", "Start a run."),
+    "runs": ("orchestrator.cli.runs", "List runs, newest first."),
+    "show": ("orchestrator.cli.show", "Show a run or one of its steps."),
+    "watch": ("orchestrator.cli.watch", "Watch a run until it ends."),
+    "logs": ("orchestrator.cli.logs", "Show what a run's steps logged and printed."),
+    "cancel": ("orchestrator.cli.cancel", "Cancel runs."),
+    "pause": ("orchestrator.cli.pause", "Pause a run: nothing new of it starts."),
+    "resume": ("orchestrator.cli.resume", "Let a paused run go on."),
+    "retry": ("orchestrator.cli.retry", "Let a failed or canceled run go on."),
+    "apps": ("orchestrator.cli.apps", "List apps, or change one."),
+    "workers": ("orchestrator.cli.workers", "List worker and beat processes."),
+}
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, (module, _) in COMMANDS.items() if importlib.util.find_spec(module)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        found = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in self.list_commands(ctx):
+            return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(name, self.list_commands(ctx), 1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        raise click.UsageError(f"There is no command '{name}'.{hint}", ctx)
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="orchestrator", prog_name="orchestrator")
+@click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
+def cli(debug: bool) -> None:
+    """Durable workflows on Python, Celery and Postgres.
+
+    RUN is a run's id, 6 or more characters of its beginning or end, or 'latest'.
+
+    \b
+    Exit codes: 0 done, 1 the run did not succeed, 2 usage or invalid,
+    3 not found, 4 Postgres or the broker cannot be reached.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """The entry point: runs the command and exits with its code."""
+    sys.exit(run(list(sys.argv[1:] if args is None else args)))
+
+
+def run(args: list[str]) -> int:
+    """Run a command line; its exit code. Errors are sentences on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        _never_fail_on_a_character(stream)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
+    debug = "--debug" in args[: args.index("--")] if "--" in args else "--debug" in args
+    try:
+        _check_encoding(args)
+        code = cli.main(args, prog_name="orchestrator", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else Exit.OK
+    except BrokenPipeError:
+        # Who reads our output has enough of it. Python would complain again when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    except (KeyboardInterrupt, click.Abort):
+        return Exit.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last place: whatever it is becomes a sentence and a code
+        return _tell(error, debug)
+
+
+def _tell(error: Exception, debug: bool) -> int:
+    """Say what is wrong on stderr; the exit code for it."""
+    if isinstance(error, Ended):
+        return error.code
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code if isinstance(error, click.UsageError) else Exit.INVALID
+    if isinstance(error, ProblemsError):
+        _say(error.headline, *(f"  {problem}" for problem in error.problems))
+        return Exit.INVALID
+    if isinstance(error, OrchestratorError):
+        _say(str(error))
+        return _code_of(error)
+    hint = "" if debug else "; --debug shows where"
+    _say(f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:300]}{hint}")
+    return Exit.UNEXPECTED
+
+
+def _code_of(error: OrchestratorError) -> int:
+    if isinstance(error, NotFound):
+        return Exit.NOT_FOUND
+    return Exit.UNREACHABLE if isinstance(error, Unreachable) else Exit.INVALID
+
+
+def _say(first: str, *more: str) -> None:
+    click.echo("\n".join([f"orchestrator: {clean(first)}", *map(clean, more)]), err=True)
+
+
+def _check_encoding(args: Sequence[str]) -> None:
+    for arg in args:
+        if any("\ud800" <= character <= "\udfff" for character in arg):
+            raise click.UsageError(f"'{clean(arg)}' is not valid UTF-8.")
+
+
+def _never_fail_on_a_character(stream: TextIO | Any) -> None:
+    """Print what the terminal's encoding lacks as an escape."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")

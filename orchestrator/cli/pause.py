@@ -1,0 +1,25 @@
+"""`orchestrator pause`."""
+
+from __future__ import annotations
+
+import click
+
+from orchestrator.cli.acting import actor
+from orchestrator.cli.acts import act_on
+from orchestrator.cli.session import common
+from orchestrator.services import pause as verb
+from orchestrator.services.engine import Engine
+
+
+@click.command()
+@click.argument("run")
+@click.option("--reason", metavar="TEXT", help="Why, for the audit log and everyone who looks.")
+@common
+def pause(run: str, reason: str | None, as_json: bool) -> None:
+    """Pause a run: nothing new of it starts."""
+
+    def act(engine: Engine, run_id: str) -> str:
+        verb.pause(engine, run_id, reason=reason, actor=actor())
+        return "is paused: running steps go on to their end"
+
+    act_on([run], act, as_json)

@@ -1,0 +1,132 @@
+"""`orchestrator runs`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+from rich.text import Text
+
+from orchestrator.cli.marks import Signs
+from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.session import common, open_database
+from orchestrator.cli.table import Column, name_column, table
+from orchestrator.cli.text import ago, clean, duration, one_line, parsed
+from orchestrator.domain.states import STEP_TERMINAL, RunStatus
+from orchestrator.store.reads import RunFilters, list_runs
+
+_STATUSES = [status.value for status in RunStatus]
+_RELATIVE = re.compile(r"(\d{1,9})(s|min|m|h|d|w)", re.IGNORECASE)
+_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+_COLUMNS = (
+    name_column("WORKFLOW"),
+    Column("STATUS"),
+    Column("RUN"),
+    Column("STEPS", gives_way=3),
+    Column("CREATED", gives_way=2),
+    Column("TOOK", gives_way=4),
+    Column("APP", gives_way=5),
+    Column("", stretches=True, gives_way=1),
+)
+
+
+class When(click.ParamType[datetime]):
+    """A time: ISO 8601 (this machine's time zone unless it says another), or so long ago: 30min, 2h, 7d."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        relative = _RELATIVE.fullmatch(str(value))
+        try:
+            if relative:
+                seconds = int(relative[1]) * _UNITS[relative[2].lower()]
+                return datetime.now(UTC) - timedelta(seconds=seconds)
+            return datetime.fromisoformat(str(value)).astimezone()
+        except (ValueError, OverflowError):
+            self.fail(f"'{clean(str(value))}' is no time: give 2026-11-29T17:00, or how long ago: 30min, 2h, 7d")
+
+
+@click.command()
+@click.option("--workflow", metavar="NAME", help="Of this workflow.")
+@click.option(
+    "--status", "statuses", multiple=True, type=click.Choice([s.value for s in RunStatus]), help="So ended or open."
+)
+@click.option("--app", metavar="NAME", help="Of this app.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="With this tag; given twice, with both.")
+@click.option("--since", type=When(), help="Created at this time or later: 2026-11-29T17:00, 2h, 7d.")
+@click.option("--until", type=When(), help="Created before this time.")
+@click.option("--error", metavar="TEXT", help="With this text in the message of the error.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@click.option("--after", metavar="CURSOR", help="Go on where the last page ended.")
+@common
+def runs(
+    workflow: str | None,
+    statuses: Sequence[str],
+    app: str | None,
+    tags: Sequence[str],
+    since: datetime | None,
+    until: datetime | None,
+    error: str | None,
+    limit: int,
+    after: str | None,
+    as_json: bool,
+) -> None:
+    """List runs, newest first."""
+    wanted = [RunStatus(status) for status in statuses]
+    filters = RunFilters(workflow, wanted, app, tags, since, until, error)
+    with open_database() as db, db.transaction() as conn:
+        page = list_runs(conn, filters, after, limit)
+    if as_json:
+        print_json({"items": page.items, "next": page.next})
+        return
+    screen = console()
+    width = width_of(screen)
+    print_lines(screen, runs_table(page.items, Signs.of(screen), width, datetime.now(UTC)))
+    if not page.items:
+        filtered = filters != RunFilters(statuses=[], tags=()) or after
+        note("there is no such run" if filtered else "there is no run yet: orchestrator start NAME")
+    if page.next:
+        note(f"there are more: --after {page.next}")
+
+
+def runs_table(items: Sequence[Mapping[str, Any]], signs: Signs, width: int | None, now: datetime) -> list[Text]:
+    """One line a run. In a narrow terminal the id is its last part, which every command takes as well."""
+    if not items:
+        return []
+    short = width is not None and width < 100
+    return table(_COLUMNS, [_row(item, signs, now, short) for item in items], width)
+
+
+def _row(item: Mapping[str, Any], signs: Signs, now: datetime, short: bool) -> tuple[Text, ...]:
+    created, started, finished = (parsed(item[name]) for name in ("created_at", "started_at", "finished_at"))
+    took = duration(((finished or now) - started).total_seconds()) if started else ""
+    return (
+        Text(clean(item["workflow"])),
+        signs.status(item["status"]),
+        Text(item["id"].rsplit("-", 1)[1] if short else item["id"]),
+        Text(_steps(item["counts"])),
+        Text(ago(created, now) if created else ""),
+        Text(took),
+        Text(clean(item["app"]) if item["app"] != "default" else "", "dim"),
+        _says(item),
+    )
+
+
+def _steps(counts: Mapping[str, int]) -> str:
+    ended = sum(counts.get(status, 0) for status in STEP_TERMINAL)
+    return f"{ended:,}/{sum(counts.values()):,}"
+
+
+def _says(item: Mapping[str, Any]) -> Text:
+    if item["paused"] and item["pause_reason"]:
+        return Text(one_line(item["pause_reason"]), "yellow")
+    error = item["error"]
+    if not error or item["status"] == RunStatus.SUCCEEDED:
+        return Text(", ".join(map(clean, item["tags"])), "dim")
+    step = f"{clean(error['step'])}: " if error.get("step") else ""
+    return Text(f"{step}{one_line(str(error.get('message')))}", "red")

@@ -1,0 +1,139 @@
+"""The live picture of a run: the whole graph when it fits the screen, else what matters now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from orchestrator.cli.marks import MARKS, Signs, word
+from orchestrator.cli.steplines import Around, attempts, says, took
+from orchestrator.cli.summary import counts_lines, headline, why
+from orchestrator.cli.table import Column, name_column, table
+from orchestrator.cli.text import clean, duration, json_line
+from orchestrator.cli.tree import TreeLine
+from orchestrator.domain.states import StepStatus
+from orchestrator.services.look import Look
+from orchestrator.store.reads import StepBrief
+
+_COLUMNS = (name_column(""), Column(""), Column("", gives_way=1), Column(""), Column("", stretches=True))
+_SECTIONS = (
+    ("failed", frozenset({StepStatus.FAILED})),
+    ("running", frozenset({StepStatus.RUNNING, StepStatus.WAITING})),
+    ("next", frozenset({StepStatus.READY, StepStatus.QUEUED})),
+    ("stopped", frozenset({StepStatus.CANCELED, StepStatus.UPSTREAM_FAILED})),
+)
+_HEAD_LINES = 6
+_LARGEST_TREE = 200
+_BAR_WIDTH = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The terminal, in cells."""
+
+    width: int
+    height: int
+
+    @property
+    def room(self) -> int:
+        """Steps that can be shown below the head."""
+        return max(self.height - _HEAD_LINES, 4)
+
+
+def fits(total: int, size: Size) -> bool:
+    """Whether a run of `total` steps is drawn as a tree."""
+    return total <= min(size.room, _LARGEST_TREE)
+
+
+def screen(
+    look: Look, around: Around, tree: Sequence[TreeLine] | None, signs: Signs, size: Size, note: str = ""
+) -> list[Text]:
+    """The lines of the picture, none wider than the terminal. `tree` None: what matters now."""
+    lines = [_head(look, signs, size)]
+    because = Text(note, "yellow") if note else why(look.run)
+    lines += [because] if because else []
+    lines += [*counts_lines(look.counts, signs, min(_BAR_WIDTH, size.width // 3), size.width), Text()]
+    lines += _sections(look, around, signs, size) if tree is None else _tree(look, around, tree, signs, size)
+    for line in lines:
+        line.truncate(size.width, overflow="ellipsis")
+    return lines
+
+
+def _head(look: Look, signs: Signs, size: Size) -> Text:
+    """The headline with the run's id, or with its last part where the terminal is narrow."""
+    line = headline(look.run, signs)
+    whole = line.cell_len + 2 + len(look.run.id) <= size.width
+    return line.append(f"  {look.run.id if whole else look.run.id.rsplit('-', 1)[1]}", "dim")
+
+
+def _tree(look: Look, around: Around, tree: Sequence[TreeLine], signs: Signs, size: Size) -> list[Text]:
+    steps = {step.position: step for step in look.steps}
+    rows = [_row(steps[line.position], around, signs, line) for line in tree if line.position in steps]
+    drawn = {line.position for line in tree}
+    handlers = [_row(step, around, signs) for step in look.steps if step.position not in drawn]
+    return table(_COLUMNS, rows + handlers, size.width)[1:] if rows else []
+
+
+def _row(step: StepBrief, around: Around, signs: Signs, line: TreeLine | None = None) -> tuple[Text, ...]:
+    guides = "".join(signs.branch[guide] for guide in line.guides) if line else ""
+    mark = (f"{signs.mark(step.status)} ", MARKS[step.status].style)
+    told = Text() if line and step.status is StepStatus.PENDING else says(step, around, signs)
+    return (
+        Text.assemble((guides, "dim"), mark, clean(step.name)),
+        Text(word(step.status), MARKS[step.status].style),
+        Text(f"attempt {attempts(step)}" if attempts(step) else ""),
+        Text(took(step, around.now)),
+        told,
+    )
+
+
+def _sections(look: Look, around: Around, signs: Signs, size: Size) -> list[Text]:
+    rows: list[tuple[Text, ...]] = []
+    titles: dict[int, Text] = {}
+    for title, statuses in _SECTIONS:
+        shown = [step for step in look.steps if step.status in statuses]
+        if shown:
+            count = sum(look.counts.get(status, 0) for status in statuses)
+            titles[len(rows)] = Text(f"{title} ({len(shown)} of {count:,})" if count > len(shown) else title, "bold")
+            rows += [_row(step, around, signs) for step in shown]
+    lines: list[Text] = []
+    for index, line in enumerate(table(_COLUMNS, rows, size.width)[1:] if rows else []):
+        lines += [titles[index]] if index in titles else []
+        lines.append(line)
+    return lines[: size.room]
+
+
+def farewell(look: Look, output: object, width: int | None) -> list[Text]:
+    """What is said once the run has ended."""
+    if look.run.status == "succeeded":
+        said = Text.assemble(("output  ", "dim"), json_line(output))
+        if width is not None:
+            said.truncate(width, overflow="ellipsis")
+        return [said]
+    return [Text(f"orchestrator show {look.run.id}", "dim")]
+
+
+def changed_line(step: StepBrief, around: Around, signs: Signs) -> Text:
+    """One line for a step that changed, for output that is no terminal."""
+    at = step.finished_at or (step.started_at if step.status is StepStatus.RUNNING else None) or around.now
+    line = Text.assemble((f"{at.astimezone():%H:%M:%S} ", "dim"), signs.mark(step.status), f" {clean(step.name)}")
+    line.append(f" {word(step.status)}")
+    tried, lasted, said = attempts(step), took(step, around.now), says(step, around, signs)
+    line.append(f", attempt {tried}" if tried else "")
+    line.append(f", {lasted}" if lasted and step.status.terminal else "")
+    return line.append(": ").append_text(said) if said else line
+
+
+def run_line(look: Look, signs: Signs) -> Text:
+    """One line for the run's own state."""
+    run = look.run
+    at = run.finished_at or run.now
+    line = Text.assemble(
+        (f"{at.astimezone():%H:%M:%S} ", "dim"), f"{signs.mark(run.status)} {clean(run.workflow)} {word(run.status)}"
+    )
+    if run.started_at is not None and run.finished_at is not None:
+        line.append(f" after {duration((run.finished_at - run.started_at).total_seconds())}")
+    because = why(run)
+    return line.append(": ").append_text(because) if because else line

@@ -1,0 +1,56 @@
+"""Open what a command needs: the database to read, or the engine to act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+from orchestrator.config import Config
+from orchestrator.domain.graph import Plan
+from orchestrator.domain.limits import Limits
+from orchestrator.services.plans import Plans
+from orchestrator.store.db import Database
+from orchestrator.store.faults import told_in_words
+from orchestrator.store.reads import RunNow, find_run
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_plans = Plans()
+
+
+@contextmanager
+def open_database() -> Iterator[Database]:
+    """The configured database, for reading; a broker is not needed. Raises `Unreachable` and `InvalidConfig`."""
+    db = Database.connect(Config.from_env(need=("database",)).database_url, pool_size=1)
+    try:
+        with told_in_words():
+            yield db
+    finally:
+        db.close()
+
+
+def limits() -> Limits:
+    """How large a document may be, as configured."""
+    config = Config.from_env(need=())
+    return Limits(document_bytes=config.max_document_bytes, steps=config.max_steps)
+
+
+def find(db: Database, run: str) -> str:
+    """The id of the run that RUN means; raises `NotFound`."""
+    with db.transaction() as conn:
+        return find_run(conn, run)
+
+
+def plan_of(db: Database, run: RunNow) -> Plan:
+    """The plan the run follows."""
+    with db.transaction() as conn:
+        return _plans.get(conn, run.revision_id)
+
+
+def common(command: Command) -> Command:
+    """The options every command has."""
+    debug = click.option("--debug", is_flag=True, expose_value=False, hidden=True)
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return debug(as_json(command))

@@ -1,0 +1,95 @@
+"""`orchestrator show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from orchestrator.cli.marks import Signs
+from orchestrator.cli.output import console, print_json, print_json_stream, print_lines, width_of
+from orchestrator.cli.runpage import RunPage, run_page
+from orchestrator.cli.session import common, find, open_database, plan_of
+from orchestrator.cli.steplines import Around
+from orchestrator.cli.steppage import StepPage, step_page
+from orchestrator.domain.states import StepStatus
+from orchestrator.services.look import look
+from orchestrator.store.db import Database
+from orchestrator.store.reads import (
+    get_run,
+    get_step,
+    last_logs,
+    list_attempts,
+    list_steps,
+    list_workers,
+    load_secrets,
+    run_now,
+    step_statuses,
+)
+
+_MOST = 60
+_LOG_LINES = 15
+
+
+@click.command()
+@click.argument("run")
+@click.option("--step", metavar="NAME", help="Show this step: its input, output, error, attempts and last log lines.")
+@click.option("--all", "everything", is_flag=True, help=f"Show every step of a run of more than {_MOST}.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice([s.value for s in StepStatus]), help="Steps so.")
+@common
+def show(run: str, step: str | None, everything: bool, statuses: Sequence[str], as_json: bool) -> None:
+    """Show a run or one of its steps.
+
+    RUN is an id, a beginning or end of one, or 'latest'. A big run shows the steps that matter: failed, running,
+    next.
+    """
+    wanted = [StepStatus(status) for status in statuses]
+    with open_database() as db:
+        run_id = find(db, run)
+        if step is not None:
+            _show_step(db, run_id, step, as_json)
+        elif as_json:
+            with db.transaction() as conn:
+                view = get_run(conn, run_id)
+            print_json_stream({"run": view}, "steps", _steps(db, run_id, wanted))
+        else:
+            screen = console()
+            page = _load(db, run_id, wanted, everything)
+            print_lines(screen, run_page(page, Signs.of(screen), width_of(screen)))
+
+
+def _load(db: Database, run_id: str, statuses: Sequence[StepStatus], everything: bool) -> RunPage:
+    with db.transaction() as conn:
+        view = get_run(conn, run_id)
+        secrets = load_secrets(conn, run_id)
+        seen = look(conn, run_id, secrets, most=None if everything else _MOST, statuses=statuses)
+        states = step_statuses(conn, run_id)
+        workers = list_workers(conn)
+    around = Around(plan_of(db, seen.run), states, seen.run.status, seen.run.now)
+    return RunPage(view, seen, around, workers)
+
+
+def _steps(db: Database, run_id: str, statuses: Sequence[StepStatus]) -> Iterator[dict[str, Any]]:
+    """Every step asked for, page by page: their outputs may not fit in memory together."""
+    after: str | None = None
+    while True:
+        with db.transaction() as conn:
+            page = list_steps(conn, run_id, statuses, after, 200)
+        yield from page.items
+        if page.next is None:
+            return
+        after = page.next
+
+
+def _show_step(db: Database, run_id: str, name: str, as_json: bool) -> None:
+    with db.transaction() as conn:
+        step = get_step(conn, run_id, name)
+        attempts = list_attempts(conn, run_id, name)
+        now = run_now(conn, run_id)
+        lines = [] if as_json else last_logs(conn, run_id, name, _LOG_LINES)
+    if as_json:
+        print_json({"run_id": run_id, "step": step, "attempts": attempts})
+        return
+    screen = console()
+    print_lines(screen, step_page(StepPage(now, step, attempts, lines), Signs.of(screen), width_of(screen)))

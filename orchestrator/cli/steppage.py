@@ -1,0 +1,119 @@
+"""The page of one step: everything that is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from orchestrator.cli.loglines import log_line
+from orchestrator.cli.marks import MARKS, Signs, word
+from orchestrator.cli.runpage import shell_argument
+from orchestrator.cli.table import Column, table
+from orchestrator.cli.text import ago, clean, duration, json_block, local, one_line, parsed
+from orchestrator.domain.words import reason_in_words
+from orchestrator.store.reads import RunNow
+
+_ATTEMPTS = (
+    Column("ATTEMPT"),
+    Column("OUTCOME"),
+    Column("STARTED", gives_way=2),
+    Column("TOOK", gives_way=3),
+    Column("WORKER", gives_way=1),
+    Column("", stretches=True),
+)
+# Longer values are in --json.
+_VALUE_LINES = 40
+# How an attempt ended, as the state it is drawn like.
+_LIKE = {"retry_later": "ready", "timed_out": "failed", "lost": "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class StepPage:
+    """A step's public view with its ended attempts and its last log lines."""
+
+    run: RunNow
+    step: Mapping[str, Any]
+    attempts: Sequence[Mapping[str, Any]]
+    lines: Sequence[Mapping[str, Any]]
+
+
+def step_page(page: StepPage, signs: Signs, width: int | None) -> list[Text]:
+    """The lines of the page."""
+    lines = [_headline(page, signs), *_facts(page), *_values(page.step)]
+    if page.attempts:
+        lines += [Text(), Text("attempts", "bold"), *_attempts(page, signs, width)]
+    if page.lines:
+        lines += [Text(), Text("last log lines", "bold"), *(log_line(line, with_step=False) for line in page.lines)]
+    command = f"  orchestrator logs {page.run.id} {shell_argument(page.step['name'])}"
+    return [*lines, Text(), Text.assemble(command, ("  # all it logged and printed", "dim"))]
+
+
+def _headline(page: StepPage, signs: Signs) -> Text:
+    status = page.step["status"]
+    mark = (f"{signs.mark(status)} ", MARKS[status].style)
+    line = Text.assemble(mark, (clean(page.step["name"]), "bold"), " ", (word(status), MARKS[status].style))
+    because = reason_in_words(page.step["reason"])
+    return line.append(f": {because}" if because else "")
+
+
+def _facts(page: StepPage) -> Iterator[Text]:
+    step = page.step
+    yield _fact("run", f"{page.run.id} of {clean(page.run.workflow)}, revision {page.run.revision}")
+    if step["queue"]:
+        yield _fact("queue", clean(step["queue"]))
+    if step["worker"]:
+        yield _fact("worker", clean(step["worker"]))
+    if step["attempt"]:
+        yield _fact("attempt", f"{step['attempt']}" + (f" of {step['max_attempts']}" if step["max_attempts"] else ""))
+    for name, key in (("ready", "ready_at"), ("started", "started_at"), ("ended", "finished_at")):
+        at = parsed(step[key])
+        if at is not None:
+            yield _fact(name, f"{local(at)} ({ago(at, page.run.now)})")
+    due = parsed(step["next_attempt_at"])
+    if due is not None:
+        yield _fact("next", f"attempt in {duration((due - page.run.now).total_seconds())}")
+
+
+def _fact(name: str, value: str) -> Text:
+    return Text.assemble((f"  {name:<9}", "dim"), value)
+
+
+def _values(step: Mapping[str, Any]) -> Iterator[Text]:
+    for name in ("input", "output"):
+        if step[name] is not None:
+            yield from _block(name, json_block(step[name]).split("\n"))
+    error = step["error"]
+    if error:
+        told = [f"{error.get('type')}: {error.get('message')}", *str(error.get("traceback") or "").splitlines()]
+        yield from _block("error", "\n".join(map(clean, told)).split("\n"), "red")
+
+
+def _block(title: str, lines: Sequence[str], style: str = "") -> Iterator[Text]:
+    yield Text()
+    yield Text(title, "bold")
+    for line in lines[:_VALUE_LINES]:
+        yield Text(f"  {line}", style)
+    if len(lines) > _VALUE_LINES:
+        yield Text(f"  ... {len(lines) - _VALUE_LINES:,} lines more: --json shows all", "dim")
+
+
+def _attempts(page: StepPage, signs: Signs, width: int | None) -> list[Text]:
+    return table(_ATTEMPTS, [_attempt(attempt, signs) for attempt in page.attempts], width, indent=2)
+
+
+def _attempt(attempt: Mapping[str, Any], signs: Signs) -> tuple[Text, ...]:
+    started, finished = parsed(attempt["started_at"]), parsed(attempt["finished_at"])
+    outcome = attempt["outcome"]
+    like = _LIKE.get(outcome, outcome)
+    error = attempt["error"]
+    return (
+        Text(str(attempt["number"])),
+        Text(f"{signs.mark(like)} {word(outcome)}", MARKS[like].style),
+        Text(local(started) if started else ""),
+        Text(duration((finished - started).total_seconds()) if started and finished else ""),
+        Text(clean(attempt["worker"] or ""), "dim"),
+        Text(f"{clean(str(error.get('type')))}: {one_line(str(error.get('message')))}" if error else "", "red"),
+    )

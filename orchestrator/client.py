@@ -1,0 +1,198 @@
+"""The orchestrator as a Python object: register, start, wait, look, act.
+
+from orchestrator import Orchestrator
+
+orchestrator = Orchestrator.from_env()
+run = orchestrator.start("order", {"amount": 5}).wait(timeout=60)
+print(run.status, run.output)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from orchestrator.bootstrap import make_engine
+from orchestrator.config import Config
+from orchestrator.domain.load import load_text
+from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.errors import NotFound
+from orchestrator.ids import is_id
+from orchestrator.services.cancel import cancel
+from orchestrator.services.documents import read_document
+from orchestrator.services.engine import Engine
+from orchestrator.services.pause import pause, resume
+from orchestrator.services.register import Registered, register
+from orchestrator.services.retry import retry
+from orchestrator.services.start import StartOptions, start
+from orchestrator.services.wait import read_status, wait
+from orchestrator.store.outcomes import load_run
+from orchestrator.store.reads import RunFilters, get_run, list_runs, list_steps
+
+Document = Mapping[str, Any] | str | Path
+_ACTOR = "python"
+
+
+class RunHandle:
+    """One run. Every property is read anew; nothing is kept but the id."""
+
+    def __init__(self, engine: Engine, id: str) -> None:
+        self._engine = engine
+        self.id = id
+
+    def __repr__(self) -> str:
+        return f"RunHandle({self.id!r})"
+
+    def wait(self, timeout: float | None = None) -> RunHandle:
+        """Wait until the run has ended, whichever way; itself. Raises `TimeoutError` after `timeout` seconds."""
+        wait(self._engine.db, self.id, timeout)
+        return self
+
+    @property
+    def status(self) -> RunStatus:
+        """A `str`: `running`, `paused`, `canceling`, `succeeded`, `failed` or `canceled`."""
+        return read_status(self._engine.db, self.id)
+
+    @property
+    def output(self) -> Any:
+        """What the run gave, secret fields included; None until it has succeeded."""
+        return self._end()["output"]
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """`type`, `message` and `step` of what failed the run; None when nothing did."""
+        error: dict[str, Any] | None = self._end()["error"]
+        return error
+
+    def view(self) -> dict[str, Any]:
+        """The run as every interface shows it (SPEC section 10), secret fields masked."""
+        with self._engine.db.transaction() as conn:
+            return get_run(conn, self.id)
+
+    def steps(self, status: StepStatus | str | None = None) -> Iterator[dict[str, Any]]:
+        """The run's steps in graph order, page by page, secret fields masked."""
+        after: str | None = None
+        while True:
+            with self._engine.db.transaction() as conn:
+                page = list_steps(conn, self.id, StepStatus(status) if status else None, after)
+            yield from page.items
+            if page.next is None:
+                return
+            after = page.next
+
+    def _end(self) -> dict[str, Any]:
+        with self._engine.db.transaction() as conn:
+            return load_run(conn, self.id)
+
+
+class Orchestrator:
+    """Workflows and runs. Safe to share between threads; make a new one after a fork."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @classmethod
+    def from_env(cls, config: Config | None = None) -> Orchestrator:
+        """With the settings of the environment; raises `InvalidConfig` with all that is wrong with them.
+
+        Function modules are not imported: they run in workers.
+        """
+        return cls(make_engine(config or Config.from_env(), load_functions=False))
+
+    def close(self) -> None:
+        """Close the database connections."""
+        self.engine.db.close()
+
+    def register(self, document: Document, app: str | None = None, group: str | None = None) -> Registered:
+        """Store a document (a map, YAML or JSON text, or the path of a file) as a new revision, if it is new.
+
+        Text without a line break is taken for a path. Raises `InvalidDefinition` with all problems, `NotFound`.
+        """
+        return register(self.engine, _document(document), app=app, group=group, actor=_ACTOR)
+
+    def start(
+        self,
+        name: str,
+        input: Any = None,
+        *,
+        app: str | None = None,
+        tags: Sequence[str] = (),
+        idempotency_key: str | None = None,
+        revision: int | None = None,
+        connection: Connection | None = None,
+    ) -> RunHandle:
+        """Start a run of the workflow `name`. The same `idempotency_key` again gives the first run.
+
+        With `connection` (SQLAlchemy, to the orchestrator's database) the run is part of the caller's own
+        transaction: it starts when that is committed. Raises `NotFound` and `InvalidInput`.
+        """
+        options = StartOptions(app, tags, idempotency_key, revision, actor=_ACTOR)
+        return RunHandle(self.engine, start(self.engine, name, input, options, connection).run_id)
+
+    def run(self, id: str) -> RunHandle:
+        """The run of this id; raises `NotFound`."""
+        handle = RunHandle(self.engine, _id_of(id))
+        read_status(self.engine.db, handle.id)
+        return handle
+
+    def runs(
+        self,
+        *,
+        workflow: str | None = None,
+        status: RunStatus | str | Sequence[RunStatus | str] = (),
+        app: str | None = None,
+        tags: Sequence[str] = (),
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        error: str | None = None,
+        page_size: int = 100,
+    ) -> Iterator[dict[str, Any]]:
+        """Runs for which all given holds, newest first, as `RunHandle.view` gives them; read page by page.
+
+        `error` is a part of the error's message. Raises `NotFound` for an unknown workflow or app.
+        """
+        wanted = [RunStatus(one) for one in ([status] if isinstance(status, str) else status)]
+        filters = RunFilters(workflow, wanted, app, tags, created_after, created_before, error)
+        after: str | None = None
+        while True:
+            with self.engine.db.transaction() as conn:
+                page = list_runs(conn, filters, after, page_size)
+            yield from page.items
+            if page.next is None:
+                return
+            after = page.next
+
+    def cancel(self, run: RunHandle | str, *, reason: str | None = None, force: bool = False) -> None:
+        """Cancel the run; `force` cuts off what is running. Raises `NotFound` and `Conflict`."""
+        cancel(self.engine, _id_of(run), reason=reason, force=force, actor=_ACTOR)
+
+    def pause(self, run: RunHandle | str, *, reason: str | None = None) -> None:
+        """Pause the run: running steps end, nothing new starts. Raises `NotFound` and `Conflict`."""
+        pause(self.engine, _id_of(run), reason=reason, actor=_ACTOR)
+
+    def resume(self, run: RunHandle | str, *, reason: str | None = None) -> None:
+        """Let a paused run go on. Raises `NotFound` and `Conflict`."""
+        resume(self.engine, _id_of(run), reason=reason, actor=_ACTOR)
+
+    def retry(self, run: RunHandle | str, *, reason: str | None = None) -> int:
+        """Let a failed or canceled run go on; how many steps were opened again. Raises `NotFound`, `Conflict`."""
+        return retry(self.engine, _id_of(run), reason=reason, actor=_ACTOR)
+
+
+def _id_of(run: RunHandle | str) -> str:
+    id = run.id if isinstance(run, RunHandle) else run.lower()
+    if not is_id(id):
+        raise NotFound(f"there is no run {id}")
+    return id
+
+
+def _document(document: Document) -> Any:
+    if isinstance(document, Mapping):
+        return document
+    if isinstance(document, Path) or ("\n" not in document.strip() and not document.lstrip().startswith("{")):
+        return read_document(document)
+    return load_text(document)

@@ -1,0 +1,174 @@
+"""A checked document to a `Definition`. Both `parse` and `parse_trusted` build with this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.domain.definition import (
+    HANDLER_NAMES,
+    Backoff,
+    Definition,
+    Edge,
+    EdgeOn,
+    FailureMode,
+    OnError,
+    OnLost,
+    OnUnreachable,
+    Retry,
+    Step,
+    StepKind,
+    TriggerRule,
+)
+
+Raw = Mapping[str, Any]
+
+# Keys of `defaults` that say how dependencies decide the start. A step's own way of saying it leaves out the other.
+_JOIN_KEYS = frozenset({"join", "on_unreachable"})
+_RULE_KEYS = frozenset({"trigger_rule"})
+# Keys of `defaults` that hold for lifecycle handlers too: how they are carried out, not what they do.
+_HANDLER_DEFAULTS = frozenset({"retry", "timeout", "total_timeout", "on_lost", "queue", "priority"})
+
+
+def build(document: Raw) -> Definition:
+    """The definition of a document of the right shape. A null is as good as a missing key."""
+    defaults = {key: value for key, value in (document.get("defaults") or {}).items() if value is not None}
+    retries: dict[int, Retry] = {}
+    return Definition(
+        name=document["name"],
+        steps=tuple([_step(with_defaults(raw, defaults), retries) for raw in document["steps"]]),
+        version=document.get("version"),
+        label=document.get("label"),
+        description=document.get("description"),
+        tags=tuple(document.get("tags") or ()),
+        input_schema=document.get("input_schema"),
+        output_schema=document.get("output_schema"),
+        vars=document.get("vars") or {},
+        output=document.get("output"),
+        has_output="output" in document,
+        timeout=_seconds(document.get("timeout")),
+        failure_mode=FailureMode(document.get("failure_mode") or FailureMode.RUN_ON),
+        handlers=_handlers(document, defaults, retries),
+    )
+
+
+def with_defaults(step: Raw, defaults: Raw) -> Raw:
+    """The step with the defaults that hold for it.
+
+    A key of the step wins, null too, and is taken whole. `function` is not for steps that say what they do; the keys
+    that decide the start are for steps with dependencies, and not for those that say it another way.
+    """
+    if not defaults:
+        return step
+    left_out: set[str] = set()
+    if "pass" in step:
+        left_out.add("function")
+    if not step.get("depends_on"):
+        left_out |= _JOIN_KEYS | _RULE_KEYS
+    if step.keys() & _JOIN_KEYS:
+        left_out |= _RULE_KEYS
+    if step.keys() & _RULE_KEYS:
+        left_out |= _JOIN_KEYS
+    if left_out:
+        kept = {key: value for key, value in defaults.items() if key not in left_out}
+        return {**kept, **step}
+    return {**defaults, **step}
+
+
+def _handlers(document: Raw, defaults: Raw, retries: dict[int, Retry]) -> dict[str, Step]:
+    shared = {key: value for key, value in defaults.items() if key in _HANDLER_DEFAULTS}
+    given = {name: document[name] for name in HANDLER_NAMES if document.get(name) is not None}
+    return {name: _step(shared | raw | {"name": name}, retries) for name, raw in given.items()}
+
+
+def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
+    get = raw.get
+    function = get("function")
+    return Step(
+        name=raw["name"],
+        kind=StepKind.PASS if function is None else StepKind.FUNCTION,
+        function=function,
+        input=get("input"),
+        depends_on=edges_of(get("depends_on")),
+        trigger_rule=_optional(TriggerRule, get("trigger_rule")),
+        join=_join(get("join")),
+        on_unreachable=OnUnreachable(get("on_unreachable") or OnUnreachable.SKIP),
+        when=condition(get("when")),
+        retry=_shared_retry(get("retry"), retries),
+        timeout=_seconds_or_template(get("timeout")),
+        total_timeout=_seconds_or_template(get("total_timeout")),
+        on_error=OnError(get("on_error") or OnError.FAIL),
+        on_lost=OnLost(get("on_lost") or OnLost.RETRY),
+        publish=get("publish") or {},
+        publish_on_failure=get("publish_on_failure") or {},
+        queue=get("queue"),
+        priority=int(get("priority") or 0),
+        label=get("label"),
+        description=get("description"),
+    )
+
+
+def edges_of(depends_on: str | list[str | Raw] | None) -> tuple[Edge, ...]:
+    """The edges that `depends_on` says: a name stands for an edge on success."""
+    if not depends_on:
+        return ()
+    given = [depends_on] if isinstance(depends_on, str) else depends_on
+    return tuple([Edge(edge) if isinstance(edge, str) else _edge(edge) for edge in given])
+
+
+def _edge(raw: Raw) -> Edge:
+    return Edge(raw["step"], EdgeOn(raw.get("on") or EdgeOn.SUCCESS), condition(raw.get("when")))
+
+
+def condition(value: str | bool | None) -> str | None:
+    """A condition as text; YAML gives `when: true` as a boolean."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value
+
+
+def _shared_retry(raw: Raw | None, retries: dict[int, Retry]) -> Retry | None:
+    """The same retry of `defaults` for all steps is made once."""
+    if raw is None:
+        return None
+    if id(raw) not in retries:
+        retries[id(raw)] = _retry(raw)
+    return retries[id(raw)]
+
+
+def _retry(raw: Raw) -> Retry:
+    given = {key: value for key, value in raw.items() if value is not None}
+    plain = Retry()
+    return Retry(
+        max_attempts=int(given.get("max_attempts", plain.max_attempts)),
+        delay=float(given.get("delay", plain.delay)),
+        backoff=Backoff(given.get("backoff", plain.backoff)),
+        factor=float(given.get("factor", plain.factor)),
+        max_delay=_seconds(given.get("max_delay")),
+        jitter=float(given.get("jitter", plain.jitter)),
+        retry_on=_texts(given.get("retry_on", ())),
+        abort_on=_texts(given.get("abort_on", ())),
+        while_=condition(given.get("while")),
+    )
+
+
+def _texts(value: str | list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _join(value: str | float | None) -> str | int:
+    if value is None:
+        return "all"
+    return value if isinstance(value, str) else int(value)
+
+
+def _optional(kind: type[TriggerRule], value: str | None) -> TriggerRule | None:
+    return None if value is None else kind(value)
+
+
+def _seconds(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _seconds_or_template(value: float | str | None) -> float | str | None:
+    return value if isinstance(value, str) else _seconds(value)

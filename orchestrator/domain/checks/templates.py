@@ -1,0 +1,130 @@
+"""The syntax of every template and condition, and the names they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from orchestrator.domain.checks.findings import Draft, Findings
+from orchestrator.domain.checks.graph import edge_place
+from orchestrator.domain.checks.names import Reader, check_names
+from orchestrator.domain.checks.upstream import not_upstream
+from orchestrator.domain.definition import Edge, Step, StepKind
+from orchestrator.domain.expressions import References, compile_expression, compile_template
+from orchestrator.domain.paths import child
+from orchestrator.errors import ExpressionError
+
+RUN = frozenset({"input", "run", "config"})
+STEP = RUN | {"vars", "steps"}
+CALL = STEP | {"secrets"}
+SUCCESS = STEP | {"result"}
+FAILURE = STEP | {"error"}
+EDGE = STEP | {"result", "error"}
+AGAIN = EDGE | {"attempt"}
+
+Place = Callable[[str], str]
+
+
+def check_templates(draft: Draft, findings: Findings, *, edges_known: bool) -> None:
+    """All templates. `edges_known`: no edge of the document was left out, so it can be told what is upstream."""
+    checker = _Checker(draft, findings)
+    for index, step in enumerate(draft.definition.steps):
+        checker.step(index, step)
+    for name, step in draft.definition.handlers.items():
+        checker.handler(name, step)
+    checker.value("vars", draft.definition.vars, Reader(RUN))
+    checker.value("output", draft.definition.output, Reader(STEP))
+    if edges_known:
+        checker.check_upstream()
+
+
+class _Checker:
+    """Gathers which step reads which; the reads are looked up in the graph together at the end."""
+
+    def __init__(self, draft: Draft, findings: Findings) -> None:
+        self.draft, self.findings = draft, findings
+        self.reads: dict[tuple[str, str], list[tuple[str, str]]] = {}  # (step, what it reads) -> (path, its own name)
+
+    def step(self, index: int, step: Step) -> None:
+        def place(key: str) -> str:
+            return self.draft.place(index, key)
+
+        self._body(step, place, partial(Reader, step=step.name))
+        for at, edge in enumerate(step.depends_on):
+            if edge.when is not None:
+                self._edge(edge, child(edge_place(self.draft, index, at), "when"))
+
+    def handler(self, name: str, step: Step) -> None:
+        others = frozenset(self.draft.definition.handlers) - {"on_finish"} if name == "on_finish" else frozenset()
+        self._body(step, lambda key: self.draft.handler_place(name, key), partial(Reader, handlers=others))
+
+    def _body(self, step: Step, place: Place, reads: Callable[[frozenset[str]], Reader]) -> None:
+        called = step.kind is StepKind.FUNCTION
+        self._template(place, "input", step.input, reads(CALL if called else STEP))
+        self._template(place, "publish", step.publish, reads(SUCCESS))
+        self._template(place, "publish_on_failure", step.publish_on_failure, reads(FAILURE))
+        plain = reads(STEP)
+        self._template(place, "queue", step.queue, plain)
+        self._template(place, "timeout", step.timeout, plain)
+        self._template(place, "total_timeout", step.total_timeout, plain)
+        if step.when is not None:
+            self._expression(place("when"), step.when, plain)
+        if step.retry is not None and step.retry.while_ is not None:
+            self._expression(place("retry") + ".while", step.retry.while_, reads(AGAIN))
+
+    def _edge(self, edge: Edge, path: str) -> None:
+        self._expression(path, edge.when or "", Reader(EDGE, edge.step, reads_itself=True))
+
+    def _template(self, place: Place, key: str, value: Any, reader: Reader) -> None:
+        if isinstance(value, dict | list) or (isinstance(value, str) and "{{" in value):
+            self.value(place(key), value, reader)
+
+    def value(self, path: str, value: Any, reader: Reader) -> None:
+        """Every text with an expression inside a JSON value."""
+        for at, text in _texts(path, value):
+            try:
+                references = compile_template(text).references
+            except ExpressionError as error:
+                self.findings.add(at, str(error))
+            else:
+                self._names(at, references, reader)
+
+    def _expression(self, path: str, text: str, reader: Reader) -> None:
+        try:
+            references = compile_expression(text).references
+        except ExpressionError as error:
+            self.findings.add(path, str(error))
+        else:
+            self._names(path, references, reader)
+
+    def _names(self, path: str, references: References, reader: Reader) -> None:
+        if not references.roots:
+            return
+        for name in check_names(path, references, reader, self.draft, self.findings):
+            if reader.step is not None and reader.step in self.draft.names:
+                self.reads.setdefault((reader.step, name), []).append((path, reader.step))
+
+    def check_upstream(self) -> None:
+        for pair in not_upstream(self.draft.definition.steps, self.reads):
+            for path, step in self.reads[pair]:
+                self.findings.add(
+                    path,
+                    f"step '{pair[1]}' is not upstream of '{step}': it may not have ended when this is read",
+                    f"let '{step:.80}' depend on it",
+                )
+
+
+def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The texts with expressions inside a value, each with its path."""
+    if isinstance(value, str):
+        if "{{" in value:
+            yield path, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            if isinstance(part, str | dict | list):
+                yield from _texts(child(path, key), part)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            if isinstance(part, str | dict | list):
+                yield from _texts(child(path, index), part)

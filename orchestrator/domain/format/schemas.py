@@ -1,0 +1,152 @@
+"""Every key of a workflow document (SPEC section 1), with what it means."""
+
+from __future__ import annotations
+
+from orchestrator.domain.definition import (
+    Backoff,
+    EdgeOn,
+    FailureMode,
+    OnError,
+    OnLost,
+    OnUnreachable,
+    TriggerRule,
+)
+from orchestrator.domain.format.fields import (
+    AnyJson,
+    Choice,
+    Condition,
+    FunctionName,
+    Join,
+    Name,
+    Number,
+    Pass,
+    Schema,
+    Seconds,
+    StepName,
+    Text,
+    Texts,
+    Unavailable,
+    Variables,
+)
+from orchestrator.domain.format.nested import Edges, Map, Steps, Strict
+
+MAX_ATTEMPTS = 1000
+
+
+class RetrySchema(Strict):
+    about = "retry"
+
+    max_attempts = Number(
+        "How often the step is tried, the first time included.", least=1, most=MAX_ATTEMPTS, whole=True
+    )
+    delay = Seconds("Seconds to wait before the second attempt.")
+    backoff = Choice("How the wait grows: constant, linear (delay * n) or exponential (delay * factor^(n-1)).", Backoff)
+    factor = Number("What an exponential wait is multiplied by each time; 2 by default.", least=1, most=1000)
+    max_delay = Seconds("The longest wait, in seconds; at least `delay`.")
+    jitter = Number("Spreads each wait evenly over plus and minus this share of it.", most=1)
+    retry_on = Texts(
+        "Names of the exception classes, base classes included, that are tried again; all by default.", single=True
+    )
+    abort_on = Texts("Names of exception classes that are never tried again.", single=True)
+    while_ = Condition("Tried again only while this expression over `error` and `attempt` is true.", key="while")
+
+
+class EdgeSchema(Strict):
+    about = "a dependency"
+
+    step = Name("The step depended on.", required=True)
+    on = Choice("Which end of that step satisfies the dependency; success by default.", EdgeOn)
+    when = Condition("Looked at once, as that step ends; it sees `result` and `error`. False: not satisfied.")
+
+
+class _Unavailable(Strict):
+    """Keys of a step that this release does not run."""
+
+    workflow = Unavailable("workflow")
+    wait_for = Unavailable("wait_for")
+    sleep = Unavailable("sleep")
+    with_items = Unavailable("with_items")
+    pool = Unavailable("pool")
+    slots = Unavailable("slots")
+    cache = Unavailable("cache")
+    compensate = Unavailable("compensate")
+
+
+class _Body(_Unavailable):
+    """What steps, handlers and defaults have in common."""
+
+    function = FunctionName("The registered function that the step calls.", nullable=False)
+    input = AnyJson("Templates; for a function its keyword arguments.")
+    when = Condition("An expression; false: the step is skipped.")
+    retry = Map(RetrySchema, "Whether and when a failed attempt is repeated. Taken as a whole from `defaults`.")
+    timeout = Seconds("Seconds that one attempt may take, or a template of them.", above=True, template=True)
+    total_timeout = Seconds("Seconds for all attempts with their waits, or a template.", above=True, template=True)
+    on_error = Choice(
+        "What a failure means: fail the run, ignore it, continue as if it had succeeded, or abort the run at once.",
+        OnError,
+    )
+    on_lost = Choice("What follows when the worker died: run again, or fail.", OnLost)
+    publish = Variables("Run variables to set when the step succeeds: templates that see `result`.")
+    publish_on_failure = Variables("Run variables to set when the step fails: templates that see `error`.")
+    queue = Text("The Celery queue, or a template of it.", least=1, most=255)
+    priority = Number("0 to 9; 9 goes first.", most=9, whole=True)
+
+
+class _Edged(Strict):
+    """How dependencies decide the start."""
+
+    trigger_rule = Choice("When the step starts, by the ends of all it depends on (Airflow's rules).", TriggerRule)
+    join = Join("How many of the steps it depends on must be satisfied: all (the default), any or a number.")
+    on_unreachable = Choice(
+        "What becomes of the step when some but not enough of its dependencies were satisfied.", OnUnreachable
+    )
+
+
+class DefaultsSchema(_Body, _Edged):
+    about = "defaults"
+
+
+class HandlerSchema(_Body):
+    about = "a lifecycle handler"
+
+    pass_ = Pass("The handler does nothing.", key="pass")
+    label = Text("What people see instead of the name.")
+    description = Text("For people.")
+
+
+class StepSchema(_Body, _Edged):
+    about = "a step"
+
+    name = StepName("The step's name, unique in the workflow.", required=True)
+    pass_ = Pass("The step does nothing; its output is its input.", key="pass")
+    depends_on = Edges(EdgeSchema, "The steps that must end before this one: names, or maps of step, on and when.")
+    label = Text("What people see instead of the name.")
+    description = Text("For people.")
+
+
+class DocumentSchema(Strict):
+    about = "a workflow document"
+
+    name = Name("The workflow's name, unique for its owner whatever the case of its letters.", required=True)
+    version = Text("The author's own label of this version.", most=50)
+    label = Text("What people see instead of the name.")
+    description = Text("For people.")
+    tags = Texts("Words to find the workflow and its runs by.")
+    input_schema = Schema("JSON Schema (2020-12) of a run's input; defaults in it are filled in.")
+    output_schema = Schema("JSON Schema (2020-12) that a run's output must meet.")
+    vars = Variables("First values of the run's variables: templates over `input`, `run` and `config`.")
+    steps = Steps(StepSchema, "The steps.")
+    output = AnyJson("The run's output: any JSON with templates. By default the output of each last step by name.")
+    timeout = Seconds("Seconds that a run may take in all.", above=True)
+    failure_mode = Choice(
+        "After a failure that nothing handles: go on with what does not depend on it, start nothing new, or cancel.",
+        FailureMode,
+    )
+    defaults = Map(DefaultsSchema, "Keys for every step that does not have them.")
+    on_success = Map(HandlerSchema, "Runs after the last step of a run that succeeded.")
+    on_failure = Map(HandlerSchema, "Runs after the last step of a run that failed.")
+    on_cancel = Map(HandlerSchema, "Runs after the last step of a run that was canceled.")
+    on_finish = Map(HandlerSchema, "Runs after the last step of every run, after the other handler.")
+    max_active_runs = Unavailable("max_active_runs")
+    concurrency_key = Unavailable("concurrency_key")
+    on_limit = Unavailable("on_limit")

@@ -1,0 +1,32 @@
+"""A run's input and output against the JSON Schemas of its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.domain.json_schema.budget import TooCostly
+from orchestrator.domain.json_schema.compiled import compiled
+from orchestrator.errors import InvalidInput, Problem
+
+
+def check_input(schema: Mapping[str, Any], value: Any) -> Any:
+    """`value` with the schema's defaults filled in, a copy. Raises `InvalidInput` with all problems (`input.amount`).
+
+    `format` is checked for `date-time`, `date`, `uuid` and `email`; patterns may take one second each. Nothing is
+    fetched. The schema is one that `parse` accepted.
+    """
+    ready = compiled(schema)
+    try:
+        made = ready.fill(value)
+    except TooCostly as error:
+        raise InvalidInput([Problem("input", str(error))]) from error
+    problems = ready.problems(made, "input")
+    if problems:
+        raise InvalidInput(problems)
+    return made
+
+
+def check_output(schema: Mapping[str, Any], value: Any) -> list[Problem]:
+    """What the schema refuses about a run's output, by path (`output.total`); nothing is filled in."""
+    return compiled(schema).problems(value, "output")

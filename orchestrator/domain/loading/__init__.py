@@ -1,0 +1,1 @@
+"""Text to plain data: behind `domain.load`."""

@@ -1,0 +1,90 @@
+"""Whether a document has the shape of a workflow: known keys, values of the right kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import ValidationError
+
+from orchestrator.domain.definition import HANDLER_NAMES
+from orchestrator.domain.format.messages import NOT_A_MAP, Message
+from orchestrator.domain.format.schemas import DocumentSchema
+from orchestrator.domain.paths import follow, join
+from orchestrator.domain.sandbox.words import kind
+from orchestrator.errors import Problem
+
+_DOCUMENT = DocumentSchema()
+# What a step may do in the format, and not yet here.
+_OTHER_KINDS = ("workflow", "wait_for", "sleep")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`right` is the document without what is wrong in it; every step keeps its place."""
+
+    problems: list[Problem]
+    right: Mapping[str, Any]
+
+
+def check_shape(document: dict[str, Any]) -> Shape:
+    """All problems of shape, each with its path."""
+    problems = [Problem(path, text) for path, text in _kind_problems(document)]
+    try:
+        _DOCUMENT.load(document)
+    except ValidationError as error:
+        right = error.valid_data if isinstance(error.valid_data, dict) else {}
+        return Shape(list(_flat(error.messages, (), document)) + problems, _with_names(right, document))
+    return Shape(problems, document)
+
+
+def _flat(messages: Any, keys: tuple[str | int, ...], document: Any) -> Iterator[Problem]:
+    """Marshmallow's nested messages as problems."""
+    if isinstance(messages, Mapping):
+        for key, inner in messages.items():
+            yield from _flat(inner, keys if key == "_schema" else (*keys, key), document)
+        return
+    for message in messages:
+        text = str(message)
+        if text == NOT_A_MAP:
+            text = f"{NOT_A_MAP}, not {kind(follow(document, keys))}"
+        yield Problem(join(keys), text, message.hint if isinstance(message, Message) else None)
+
+
+def _kind_problems(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Steps and handlers must say, once, what they do."""
+    defaults = document.get("defaults")
+    by_default = isinstance(defaults, dict) and "function" in defaults
+    steps = document.get("steps")
+    for index, step in enumerate(steps if isinstance(steps, list) else ()):
+        if isinstance(step, dict):
+            yield from _kind_problem(f"steps[{index}]", step, by_default)
+    for name in HANDLER_NAMES:
+        handler = document.get(name)
+        if isinstance(handler, dict):
+            yield from _kind_problem(name, handler, False)
+
+
+def _kind_problem(path: str, step: dict[str, Any], by_default: bool) -> Iterator[tuple[str, str]]:
+    if "function" in step and "pass" in step:
+        yield path, "has both 'function' and 'pass'; a step does one thing"
+    elif not (by_default or "function" in step or "pass" in step or any(key in step for key in _OTHER_KINDS)):
+        yield path, "needs 'function' or 'pass': it does not say what to do"
+
+
+def _with_names(right: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """What checking the rest needs to go on: names as they are written, and functions where one was meant."""
+    steps, given = right.get("steps"), document.get("steps")
+    pairs = zip(steps, given, strict=True) if isinstance(steps, list) and isinstance(given, list) else ()
+    mended = [_mended(step, raw, index) for index, (step, raw) in enumerate(pairs)]
+    return right | {"name": right.get("name", ""), "steps": mended}
+
+
+def _mended(step: dict[str, Any], raw: Any, index: int) -> dict[str, Any]:
+    """A step without a name gets one that nothing can refer to."""
+    if not isinstance(raw, dict):
+        return {"name": f"\x00{index}"}
+    name = raw.get("name")
+    called = {"function": ""} if "function" in raw and "function" not in step else {}
+    return step | called | {"name": name if isinstance(name, str) else f"\x00{index}"}

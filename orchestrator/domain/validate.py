@@ -1,0 +1,52 @@
+"""What must hold between the parts of a document (SPEC section 1, checked at registration), and what is merely odd."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from orchestrator.domain.checks.findings import Draft, Findings
+from orchestrator.domain.checks.graph import check_graph
+from orchestrator.domain.checks.reachable import never_started
+from orchestrator.domain.checks.schemas import check_schemas
+from orchestrator.domain.checks.steps import check_steps
+from orchestrator.domain.checks.templates import check_templates
+from orchestrator.domain.definition import Definition
+from orchestrator.errors import Problem
+
+
+def validate(definition: Definition, document: Mapping[str, Any], *, edges_known: bool = True) -> list[Problem]:
+    """All problems of a definition of the right shape; the paths are those of `document`, from which it was built.
+
+    `edges_known`: False when some dependencies could not be read, so that nothing is said about what is upstream.
+    """
+    draft, findings = Draft(document, definition), Findings()
+    check_steps(draft, findings)
+    check_graph(draft, findings)
+    check_templates(draft, findings, edges_known=edges_known)
+    check_schemas(draft, findings)
+    return findings.problems
+
+
+def warnings(definition: Definition, *, functions: Collection[str] | None = None) -> list[Problem]:
+    """What a valid definition can be registered with, but is likely a mistake.
+
+    Functions that are not registered (`functions` None: not known which are), and steps that can never start.
+    """
+    findings = Findings()
+    places = {step.name: f"steps[{index}]" for index, step in enumerate(definition.steps)}
+    if functions is not None:
+        for path, name in _called(definition):
+            if name not in functions:
+                findings.add(path, f"function '{name}' is not registered", findings.near(name, functions))
+    for step in never_started(definition):
+        message = f"step '{step.name}' can never start: no end of the steps it depends on asks for it"
+        findings.add(places[step.name], message)
+    return findings.problems
+
+
+def _called(definition: Definition) -> list[tuple[str, str]]:
+    """The functions called, each with its path."""
+    steps = [(f"steps[{index}].function", step.function) for index, step in enumerate(definition.steps)]
+    handlers = [(f"{name}.function", step.function) for name, step in definition.handlers.items()]
+    return [(path, name) for path, name in steps + handlers if name is not None]

@@ -1,0 +1,249 @@
+"""What can be stored: the JSON round trip of a value, or the path to what in it cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.domain.describe import class_name, clean_text, describe_exception
+from orchestrator.errors import UnstorableValue
+
+__all__ = ["clean_text", "describe_exception", "storable"]
+
+MAX_DEPTH = 200
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().raw_decode
+_TEXT = frozenset({str})
+_SCALARS = frozenset({int, float, bool, type(None)})
+
+_Place = tuple["_Place | None", Any]
+
+
+def storable(value: Any, *, max_bytes: int) -> tuple[Any, str]:
+    """The JSON round trip of `value` (new objects, tuples as lists) and its compact JSON text.
+
+    Raises `UnstorableValue` with the path (`$.rows[3].when`) of what JSON or Postgres cannot hold, of a part nested
+    over 200 deep, or of the largest part when the text has more than `max_bytes` bytes of UTF-8.
+    """
+    if not _looks_plain(value, max_bytes):
+        value = _Walk(value, max_bytes).plain()
+    try:
+        text = _encode(value)
+        size = len(text) if text.isascii() else len(text.encode())
+    except ValueError as error:  # NaN, an endless number, a lone surrogate: the walk names the path
+        _Walk(value, max_bytes).plain()
+        raise UnstorableValue("$", str(error)) from error
+    if "\\u0000" in text:  # or the text of a backslash and u0000, which may stay
+        _Walk(value, max_bytes).plain()
+    if size > max_bytes:
+        raise _too_large(value, max_bytes)
+    return _decode(text)[0], text
+
+
+def _looks_plain(value: Any, max_bytes: int) -> bool:
+    """Whether `value` has only plain JSON types, is not too deep, and not surely too large.
+
+    Level by level, so that a value that contains itself, or one part many times over, ends soon.
+    """
+    level = [value]
+    size = 0
+    for _ in range(MAX_DEPTH + 1):
+        below: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind is str:
+                size += len(item)
+            elif kind is dict:
+                if not _TEXT.issuperset(map(type, item)):
+                    return False
+                size += 3 * len(item) + sum(map(len, item))
+                if size > max_bytes:
+                    return False
+                below += item.values()
+            elif kind is list:
+                size += len(item)
+                if size > max_bytes:
+                    return False
+                below += item
+            elif kind not in _SCALARS:
+                return False
+        if size > max_bytes or not below:
+            return size <= max_bytes
+        level = below
+    return False
+
+
+class _Walk:
+    """Makes plain JSON of a value part by part, and knows where it is."""
+
+    def __init__(self, value: Any, max_bytes: int) -> None:
+        self._value, self._max_bytes = value, max_bytes
+        self._size = 0
+        self._open: set[int] = set()  # containers being walked
+
+    def plain(self) -> Any:
+        """The value in plain JSON types; raises `UnstorableValue`."""
+        return self._part(self._value, None, 0)
+
+    def _part(self, value: Any, place: _Place | None, depth: int) -> Any:
+        kind = type(value)  # not isinstance: an object may lie about its class
+        if kind is bool or value is None:
+            self._count(4)
+            return value
+        if issubclass(kind, str):
+            return self._text(value, place)
+        if issubclass(kind, int):
+            return self._int(value, place)
+        if issubclass(kind, float):
+            return self._float(value, place)
+        for base in (dict, list, tuple):
+            if issubclass(kind, base):
+                return self._container(base, value, place, depth)
+        raise UnstorableValue(_path(place), _refusal(value))
+
+    def _count(self, size: int) -> None:
+        self._size += size
+        if self._size > self._max_bytes:
+            raise _too_large(self._value, self._max_bytes)
+
+    def _text(self, value: str, place: _Place | None) -> str:
+        plain = str.__str__(value)
+        self._count(len(plain) + 2)
+        fault = _text_fault(plain)
+        if fault:
+            raise UnstorableValue(_path(place), f"the text has {fault}, which Postgres cannot store")
+        return plain
+
+    def _int(self, value: int, place: _Place | None) -> int:
+        plain = int.__int__(value)
+        try:
+            self._count(len(str(plain)))
+        except ValueError as error:
+            raise UnstorableValue(_path(place), "the number has more than 4,300 digits") from error
+        return plain
+
+    def _float(self, value: float, place: _Place | None) -> float:
+        plain = float.__float__(value)
+        self._count(3)
+        if plain != plain or plain in (float("inf"), float("-inf")):
+            raise UnstorableValue(_path(place), f"{plain} is not a number JSON can hold")
+        return plain
+
+    def _container(self, base: Any, value: Any, place: _Place | None, depth: int) -> Any:
+        if id(value) in self._open:
+            raise UnstorableValue(_path(place), "it contains itself")
+        if depth >= MAX_DEPTH:
+            raise UnstorableValue(_path(place), f"it is nested more than {MAX_DEPTH} levels deep")
+        self._count(2 + base.__len__(value))
+        self._open.add(id(value))
+        plain = self._map(value, place, depth) if base is dict else self._list(base, value, place, depth)
+        self._open.discard(id(value))
+        return plain
+
+    def _map(self, value: dict[Any, Any], place: _Place | None, depth: int) -> dict[str, Any]:
+        plain: dict[str, Any] = {}
+        for key, item in dict.items(value):
+            if not issubclass(type(key), str):
+                raise UnstorableValue(_path(place), f"a key is {_named(key)}; keys must be text")
+            plain[self._text(key, (place, key))] = self._part(item, (place, key), depth + 1)
+        return plain
+
+    def _list(self, base: Any, value: Any, place: _Place | None, depth: int) -> list[Any]:
+        items: Iterator[Any] = base.__iter__(value)
+        return [self._part(item, (place, index), depth + 1) for index, item in enumerate(items)]
+
+
+def _text_fault(text: str) -> str | None:
+    if "\0" in text:
+        return "a NUL character"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "half of a surrogate pair"
+    return None
+
+
+_ADVICE = {
+    "set": "a set; give a list",
+    "frozenset": "a set; give a list",
+    "bytes": "bytes; give text (base64, say)",
+    "bytearray": "bytes; give text (base64, say)",
+    "memoryview": "bytes; give text (base64, say)",
+    "datetime": "a datetime; give its isoformat()",
+    "date": "a date; give its isoformat()",
+    "time": "a time; give its isoformat()",
+    "timedelta": "a timedelta; give its total_seconds()",
+    "Decimal": "a Decimal; give its text",
+    "UUID": "a UUID; give its text",
+    "generator": "a generator; give a list",
+    "coroutine": "a coroutine that was not awaited",
+    "complex": "a complex number",
+    "ndarray": "an array; give its tolist()",
+}
+
+
+def _refusal(value: Any) -> str:
+    name = class_name(type(value))
+    return f"JSON cannot hold {_ADVICE.get(name) or f'an object of class {name}'}"
+
+
+def _named(key: Any) -> str:
+    """A key that is not text, for a message; only what prints safely is printed."""
+    if key is None or type(key) in (bool, float) or (type(key) is int and key.bit_length() < 200):
+        return f"{key!r} ({class_name(type(key))})"
+    return f"of class {class_name(type(key))}"
+
+
+def _too_large(value: Any, max_bytes: int) -> UnstorableValue:
+    """Names the largest part at the top level; looks at 64 times what is allowed, no more."""
+    largest, place, left = 0, None, 64 * max_bytes
+    for part, item in _parts(value):
+        size = _size(item, left)
+        left -= size
+        if size > largest:
+            largest, place = size, (None, part)
+    where = f"; the largest part makes about {largest}" if place else ""
+    return UnstorableValue(_path(place), f"the value makes more than {max_bytes} bytes of JSON{where}")
+
+
+def _parts(value: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        return iter(dict.items(value))
+    return enumerate(value) if isinstance(value, list | tuple) else iter(())
+
+
+def _size(value: Any, limit: int) -> int:
+    """About how many bytes of JSON `value` makes, counted to `limit`."""
+    stack = [value]
+    size = 0
+    while stack and size < limit:
+        item = stack.pop()
+        size += 2
+        if isinstance(item, str):
+            size += len(item)
+        elif isinstance(item, dict):
+            size += sum(len(key) + 4 for key in item if isinstance(key, str))
+            stack += dict.values(item)
+        elif isinstance(item, list | tuple):
+            size += len(item)
+            stack += item
+    return size
+
+
+def _path(place: _Place | None) -> str:
+    """`$.rows[3].when`; a key that is not a name in quotes."""
+    parts: list[str] = []
+    while place is not None:
+        place, part = place
+        parts.append(_step(part))
+    return clean_text("$" + "".join(reversed(parts)), 500)
+
+
+def _step(part: Any) -> str:
+    if isinstance(part, int):
+        return f"[{part}]"
+    name = str.__str__(part)
+    plain = name.isidentifier()
+    return f".{name[:100]}" if plain else f"[{name[:100]!r}]"

@@ -1,0 +1,54 @@
+"""Why a step is as it is, in words. Every view says it with these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.domain.graph import Plan
+from orchestrator.domain.states import Reason, StepStatus
+
+REASONS: dict[Reason, str] = {
+    Reason.CONDITION: "its condition was false",
+    Reason.CONDITION_ERROR: "its condition could not be evaluated",
+    Reason.NOT_TRIGGERED: "its dependencies did not ask for it",
+    Reason.UPSTREAM: "a step it needs failed",
+    Reason.UNREACHABLE: "too few of its dependencies were met",
+    Reason.FUNCTION: "its function asked to skip it",
+    Reason.ERROR: "it raised an error",
+    Reason.TIMEOUT: "an attempt ran past its timeout",
+    Reason.TOTAL_TIMEOUT: "its attempts together ran past its total timeout",
+    Reason.LOST: "its worker died, and it is not to be run twice",
+    Reason.POISON: "its workers died again and again",
+    Reason.ABORT: "another step failed and aborted the run",
+    Reason.DRAIN: "the run had failed and started nothing new",
+    Reason.RUN_FAILED: "the run had failed",
+    Reason.CANCELED: "the run was canceled",
+    Reason.DEADLINE: "the run reached its deadline",
+}
+_NAMED = 3
+
+
+def reason_in_words(reason: str | None) -> str:
+    """The words for a stored reason; nothing for none."""
+    return REASONS[Reason(reason)] if reason else ""
+
+
+def failed_source(plan: Plan, statuses: Mapping[int, StepStatus], position: int) -> str | None:
+    """The failed step because of which the step at `position` is upstream_failed."""
+    seen: set[int] = set()
+    todo = [position]
+    while todo:
+        for source in plan.at(todo.pop()).sources:
+            if statuses.get(source) is StepStatus.FAILED:
+                return plan.at(source).name
+            if statuses.get(source) is StepStatus.UPSTREAM_FAILED and source not in seen:
+                seen.add(source)
+                todo.append(source)
+    return None
+
+
+def open_sources(plan: Plan, statuses: Mapping[int, StepStatus], position: int) -> str:
+    """The steps a pending step waits for: `a, b and 4 more`."""
+    names = [plan.at(s).name for s in plan.at(position).sources if not statuses.get(s, StepStatus.PENDING).terminal]
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

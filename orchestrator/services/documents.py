@@ -1,0 +1,34 @@
+"""Read a workflow document from a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from orchestrator.domain.limits import LIMITS, Limits
+from orchestrator.domain.load import load_text
+from orchestrator.errors import NotFound, OrchestratorError
+
+STDIN = "-"
+
+
+def read_document(source: str | Path, *, limits: Limits = LIMITS) -> Any:
+    """The data in a YAML or JSON file (`-`: standard input), checked for its syntax and size only.
+
+    Raises `InvalidDefinition`, `NotFound`, and `OrchestratorError` for a file that cannot be read.
+    """
+    return load_text(_read(str(source), limits.document_bytes + 1), limits=limits)
+
+
+def _read(source: str, most: int) -> bytes:
+    """At most `most` bytes, however large the file."""
+    if source == STDIN:
+        return sys.stdin.buffer.read(most)
+    try:
+        with Path(source).open("rb") as file:
+            return file.read(most)
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no file '{source}'") from error
+    except (OSError, ValueError) as error:
+        raise OrchestratorError(f"cannot read '{source}': {getattr(error, 'strerror', None) or error}") from error

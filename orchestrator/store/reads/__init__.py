@@ -1,0 +1,46 @@
+"""What people see: keyset pages and single views, one noun a file.
+
+Every function takes an open connection and returns dicts ready for JSON: times as ISO text in UTC, ids as text,
+secret fields masked. None of them locks, counts a whole table or reads a row it does not show.
+"""
+
+from __future__ import annotations
+
+from orchestrator.store.reads.attempts import list_attempts
+from orchestrator.store.reads.brief import RunNow, StepBrief, list_briefs, run_now, run_status, step_statuses
+from orchestrator.store.reads.events import list_events
+from orchestrator.store.reads.find import find_run
+from orchestrator.store.reads.functions import list_functions
+from orchestrator.store.reads.logs import last_logs, list_logs
+from orchestrator.store.reads.page import Page
+from orchestrator.store.reads.runs import RunFilters, get_run, list_runs
+from orchestrator.store.reads.secrets import RunSecrets, load_secrets
+from orchestrator.store.reads.steps import get_step, list_steps, step_counts
+from orchestrator.store.reads.workers import list_workers
+from orchestrator.store.reads.workflows import list_workflows
+
+__all__ = [
+    "Page",
+    "RunFilters",
+    "RunNow",
+    "RunSecrets",
+    "StepBrief",
+    "find_run",
+    "get_run",
+    "get_step",
+    "last_logs",
+    "list_attempts",
+    "list_briefs",
+    "list_events",
+    "list_functions",
+    "list_logs",
+    "list_runs",
+    "list_steps",
+    "list_workers",
+    "list_workflows",
+    "load_secrets",
+    "run_now",
+    "run_status",
+    "step_counts",
+    "step_statuses",
+]

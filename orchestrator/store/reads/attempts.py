@@ -1,0 +1,39 @@
+"""The attempts of a step that have ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from orchestrator.store.reads.page import iso
+from orchestrator.store.reads.secrets import load_secrets
+from orchestrator.store.reads.steps import step_id
+
+_LIST = text("""
+SELECT t.number, t.outcome, t.error, coalesce(w.host || ':' || w.pid, t.worker_id) AS worker, t.started_at,
+  t.finished_at, t.retry_at
+FROM workflow_step_attempts t LEFT JOIN workers w ON w.id = t.worker_id
+WHERE t.step_id = :id ORDER BY t.number
+""")
+
+
+def list_attempts(conn: Connection, run_id: str, step: str) -> list[dict[str, Any]]:
+    """Each ended attempt of the step named `step`, first one first; raises `NotFound`.
+
+    An attempt under way is not among them: the step itself tells its number, worker and start.
+    """
+    rows = conn.execute(_LIST, {"id": step_id(conn, run_id, step)}).all()
+    secrets = load_secrets(conn, run_id)
+    return [
+        {
+            "number": row.number,
+            "outcome": row.outcome,
+            "error": secrets.show(row.error),
+            "worker": row.worker,
+            "started_at": iso(row.started_at),
+            "finished_at": iso(row.finished_at),
+            "retry_at": iso(row.retry_at),
+        }
+        for row in rows
+    ]

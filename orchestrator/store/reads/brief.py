@@ -1,0 +1,122 @@
+"""What a live view needs of a run, at a cost that does not grow with its inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.errors import NotFound
+from orchestrator.ids import is_id
+
+
+@dataclass(frozen=True, slots=True)
+class RunNow:
+    """The run's state beyond its public shape. `now` is the database's clock; `closing`: what it will end as."""
+
+    id: str
+    workflow: str
+    revision: int
+    revision_id: str
+    app: str
+    status: RunStatus
+    closing: RunStatus | None
+    step_count: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    deadline_at: datetime | None
+    paused_at: datetime | None
+    pause_reason: str | None
+    cancel_reason: str | None
+    error: dict[str, Any] | None
+    now: datetime
+
+
+_RUN = text("""
+SELECT r.id, w.name AS workflow, v.number AS revision, r.revision_id, a.name AS app, r.status,
+  r.final_status AS closing, r.step_count, r.created_at, r.started_at, r.finished_at, r.deadline_at, r.paused_at,
+  r.pause_reason, r.cancel_reason, r.error, orchestrator_now() AS now
+FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
+JOIN apps a ON a.id = r.app_id WHERE r.id = :id
+""")
+
+
+def run_now(conn: Connection, run_id: str) -> RunNow:
+    """The run as it stands; raises `NotFound`."""
+    row = conn.execute(_RUN, {"id": run_id}).first() if is_id(run_id) else None
+    if row is None:
+        raise NotFound(f"there is no run {run_id}")
+    values = dict(row._mapping) | {"id": str(row.id), "revision_id": str(row.revision_id)}
+    values["status"] = RunStatus(row.status)
+    values["closing"] = RunStatus(row.closing) if row.closing and not values["status"].terminal else None
+    return RunNow(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class StepBrief:
+    """A step without its input and output. `attempt` and `max_attempts` as in reads/steps.py; `remaining` sources."""
+
+    position: int
+    name: str
+    status: StepStatus
+    reason: str | None
+    attempt: int
+    max_attempts: int | None
+    lost: int
+    worker: str | None
+    queue: str | None
+    remaining: int
+    ready_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    next_attempt_at: datetime | None
+    cancel_requested: bool
+    progress: Any
+    error_type: str | None
+    error_message: str | None
+
+
+_BRIEF = """
+SELECT s.position, s.name, s.status, s.reason, s.attempt,
+  s.attempt_base + s.lost_count + s.max_attempts AS max_attempts, s.lost_count AS lost,
+  coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.queue, s.remaining_sources AS remaining,
+  s.ready_at, s.started_at, s.finished_at, s.next_attempt_at, s.cancel_requested_at IS NOT NULL AS cancel_requested,
+  s.progress, s.error ->> 'type' AS error_type, left(s.error ->> 'message', 1000) AS error_message
+FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
+WHERE s.run_id = :run_id {statuses} ORDER BY s.position LIMIT :limit
+"""
+_ALL = text(_BRIEF.format(statuses=""))
+_SOME = text(_BRIEF.format(statuses="AND s.status = ANY(:statuses)"))
+
+
+def list_briefs(
+    conn: Connection, run_id: str, statuses: Sequence[StepStatus] = (), limit: int | None = None
+) -> list[StepBrief]:
+    """Steps in graph order: all, or those in one of `statuses`; the first `limit` of them."""
+    values: dict[str, Any] = {"run_id": run_id, "limit": limit}
+    if statuses:
+        values["statuses"] = [status.value for status in statuses]
+    rows = conn.execute(_SOME if statuses else _ALL, values)
+    return [StepBrief(**{**row._mapping, "status": StepStatus(row.status)}) for row in rows]
+
+
+def run_status(conn: Connection, run_id: str) -> RunStatus:
+    """The run's status; raises `NotFound`."""
+    found = text("SELECT status FROM workflow_runs WHERE id = :id")
+    status = conn.execute(found, {"id": run_id}).scalar() if is_id(run_id) else None
+    if status is None:
+        raise NotFound(f"there is no run {run_id}")
+    return RunStatus(status)
+
+
+_STATUSES = text("SELECT position, status FROM workflow_run_steps WHERE run_id = :run_id ORDER BY position")
+
+
+def step_statuses(conn: Connection, run_id: str) -> dict[int, StepStatus]:
+    """The status of every step of the run by position."""
+    return {row.position: StepStatus(row.status) for row in conn.execute(_STATUSES, {"run_id": run_id})}

@@ -1,0 +1,171 @@
+"""Runs, newest first, and one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+from orchestrator.domain.near import did_you_mean
+from orchestrator.domain.states import RunStatus
+from orchestrator.errors import NotFound
+from orchestrator.ids import is_id
+from orchestrator.store.reads.page import Page, id_cursor, iso
+from orchestrator.store.reads.secrets import RunSecrets, load_schemas, secrets_of
+from orchestrator.store.workflows import find_app, name_key
+
+# Ids carry the time they were made at, by the clock of the process that started the run. created_at is the
+# database's: a bound on ids this much wider never cuts off a run that a bound on created_at keeps.
+_CLOCK_SLACK = timedelta(days=1)
+_LAST_MILLISECOND = (1 << 48) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilters:
+    """All given ones must hold. Names in any case; `error` is a part of the error's message, in any case.
+
+    `created_after` is inclusive, `created_before` exclusive. A workflow's name may be known to several owners.
+    """
+
+    workflow: str | None = None
+    statuses: Sequence[RunStatus] = ()
+    app: str | None = None
+    tags: Sequence[str] = ()
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    error: str | None = None
+
+
+_SHAPE = """
+SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, r.status, r.input, r.output,
+  r.error, r.tags, r.created_at, r.started_at, r.finished_at, r.pause_reason, r.root_id, r.parent_run_id, r.depth
+FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
+JOIN apps a ON a.id = r.app_id
+"""
+_ONE = text(f"{_SHAPE} WHERE r.id = :id")
+_THESE = text(f"{_SHAPE} WHERE r.id = ANY(CAST(:ids AS uuid[])) ORDER BY r.id DESC")
+
+
+def get_run(conn: Connection, run_id: str) -> dict[str, Any]:
+    """The run as SPEC section 10 shapes it; raises `NotFound`."""
+    rows = conn.execute(_ONE, {"id": run_id}).all() if is_id(run_id) else []
+    if not rows:
+        raise NotFound(f"there is no run {run_id}")
+    return _shape_all(conn, rows)[0]
+
+
+def list_runs(conn: Connection, filters: RunFilters, after: str | None = None, limit: int = 50) -> Page:
+    """A page of runs, newest first. Raises `NotFound` for an app or workflow nobody has registered."""
+    conditions, values = _conditions(conn, filters, id_cursor(after))
+    values["limit"] = limit + 1
+    workflows = _workflow_ids(conn, filters.workflow) if filters.workflow is not None else None
+    found = text(_FIND.format(where=conditions) if workflows is None else _FIND_OF.format(where=conditions))
+    ids = list(conn.execute(found, values | ({"workflows": workflows} if workflows is not None else {})).scalars())
+    if not ids:
+        return Page([])
+    rows = conn.execute(_THESE, {"ids": ids[:limit]}).all()
+    return Page(_shape_all(conn, rows), str(ids[limit - 1]) if len(ids) > limit else None)
+
+
+_FIND = "SELECT r.id FROM workflow_runs r WHERE {where} ORDER BY r.id DESC LIMIT :limit"
+# One index probe a workflow, however many owners use the name.
+_FIND_OF = """
+SELECT f.id FROM unnest(CAST(:workflows AS uuid[])) AS w (id), LATERAL (
+  SELECT r.id FROM workflow_runs r WHERE r.workflow_id = w.id AND {where} ORDER BY r.id DESC LIMIT :limit) f
+ORDER BY f.id DESC LIMIT :limit
+"""
+_CONDITIONS = {
+    "statuses": "r.status = ANY(:statuses)",
+    "app_id": "r.app_id = :app_id",
+    "tags": "r.tags @> CAST(:tags AS text[])",
+    "created_after": "r.created_at >= :created_after",
+    "created_before": "r.created_at < :created_before",
+    "lowest": "r.id >= CAST(:lowest AS uuid)",
+    "highest": "r.id <= CAST(:highest AS uuid)",
+    "error": "r.error IS NOT NULL AND r.error ->> 'message' ILIKE :error",
+    "after": "r.id < CAST(:after AS uuid)",
+}
+
+
+def _conditions(conn: Connection, filters: RunFilters, after: str | None) -> tuple[str, dict[str, Any]]:
+    values: dict[str, Any] = {
+        "statuses": [status.value for status in filters.statuses] or None,
+        "app_id": find_app(conn, filters.app).id if filters.app is not None else None,
+        "tags": list(filters.tags) or None,
+        "created_after": filters.created_after,
+        "created_before": filters.created_before,
+        "lowest": _id_at(filters.created_after, -_CLOCK_SLACK, "0") if filters.created_after else None,
+        "highest": _id_at(filters.created_before, _CLOCK_SLACK, "f") if filters.created_before else None,
+        "error": f"%{_like(filters.error)}%" if filters.error else None,
+        "after": after,
+    }
+    given = {name: value for name, value in values.items() if value is not None}
+    return " AND ".join(_CONDITIONS[name] for name in given) or "true", given
+
+
+def _id_at(at: datetime, slack: timedelta, fill: str) -> str:
+    """The lowest (`fill` 0) or highest (f) id of the moment `at` moved by `slack`."""
+    milliseconds = int(at.astimezone(UTC).timestamp() * 1000) + int(slack.total_seconds() * 1000)
+    digits = f"{min(max(milliseconds, 0), _LAST_MILLISECOND):012x}".ljust(32, fill)
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _like(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+_WORKFLOWS = text("SELECT id FROM workflows WHERE name_key = :key ORDER BY id")
+
+
+def _workflow_ids(conn: Connection, name: str) -> list[str]:
+    found = [str(id) for id in conn.execute(_WORKFLOWS, {"key": name_key(name)}).scalars()]
+    if found:
+        return found
+    names = conn.execute(text("SELECT DISTINCT name FROM workflows ORDER BY name")).scalars().all()
+    raise NotFound(f"there is no workflow '{name}'{did_you_mean(name, names)}")
+
+
+def _shape_all(conn: Connection, rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
+    schemas = load_schemas(conn, [row.revision_id for row in rows])
+    counts = count_steps(conn, [row.id for row in rows])
+    return [_shape(row, secrets_of(schemas.get(str(row.revision_id)), row.input), counts[str(row.id)]) for row in rows]
+
+
+def _shape(row: Row[Any], secrets: RunSecrets, counts: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "id": str(row.id),
+        "workflow": row.workflow,
+        "revision": row.revision,
+        "app": row.app,
+        "status": row.status,
+        "input": secrets.show_input(row.input),
+        "output": secrets.show_output(row.output),
+        "error": secrets.show(row.error),
+        "tags": list(row.tags),
+        "created_at": iso(row.created_at),
+        "started_at": iso(row.started_at),
+        "finished_at": iso(row.finished_at),
+        "paused": row.status == RunStatus.PAUSED,
+        "pause_reason": row.pause_reason,
+        "root_id": str(row.root_id),
+        "parent_run_id": str(row.parent_run_id) if row.parent_run_id else None,
+        "depth": row.depth,
+        "counts": dict(counts),
+    }
+
+
+_COUNTS = text("""
+SELECT run_id, status, count(*) AS steps FROM workflow_run_steps
+WHERE run_id = ANY(CAST(:ids AS uuid[])) GROUP BY run_id, status ORDER BY run_id, status
+""")
+
+
+def count_steps(conn: Connection, run_ids: Sequence[str]) -> dict[str, dict[str, int]]:
+    """How many steps of each of these runs are in each status that occurs."""
+    counts: dict[str, dict[str, int]] = {str(id): {} for id in run_ids}
+    for row in conn.execute(_COUNTS, {"ids": list(counts)}):
+        counts[str(row.run_id)][row.status] = row.steps
+    return counts

@@ -1,0 +1,105 @@
+"""Steps of a run in graph order, and one step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+from orchestrator.domain.near import did_you_mean
+from orchestrator.domain.states import StepStatus
+from orchestrator.errors import NotFound
+from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
+from orchestrator.store.reads.runs import count_steps
+from orchestrator.store.reads.secrets import RunSecrets, load_secrets
+
+# `attempt` is the number of the latest attempt, lost ones and those before an operator's retry included;
+# `max_attempts` is the number of the last one it may have, so that "attempt 3 of 4" is always true.
+_SHAPE = """
+SELECT s.position, s.id, s.name, s.status, s.reason, s.attempt,
+  s.attempt_base + s.lost_count + s.max_attempts AS max_attempts, s.input, s.output, s.error, s.queue,
+  coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.ready_at, s.started_at, s.finished_at, s.next_attempt_at
+FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
+WHERE s.run_id = :run_id
+"""
+_PAGE = f"{_SHAPE} AND s.position > :after {{status}} ORDER BY s.position LIMIT :limit"
+_ANY_STATUS = text(_PAGE.format(status=""))
+_SOME = text(_PAGE.format(status="AND s.status = ANY(:statuses)"))
+_NAMED = text(f"{_SHAPE} AND s.name = :name ORDER BY s.position LIMIT 1")
+
+
+def list_steps(
+    conn: Connection,
+    run_id: str,
+    status: StepStatus | Sequence[StepStatus] | None = None,
+    after: str | None = None,
+    limit: int = 100,
+    *,
+    secrets: RunSecrets | None = None,
+) -> Page:
+    """A page of a run's steps as SPEC section 10 shapes them, in one or any of several states if given.
+
+    Empty for a run that is not there.
+    """
+    place = number_cursor(after)
+    values: dict[str, Any] = {"run_id": run_id, "after": -1 if place is None else place, "limit": limit + 1}
+    statuses = [status] if isinstance(status, StepStatus) else list(status or ())
+    if statuses:
+        values["statuses"] = [wanted.value for wanted in statuses]
+    rows = conn.execute(_SOME if statuses else _ANY_STATUS, values).all()
+    hidden = load_secrets(conn, run_id) if secrets is None else secrets
+    return page_of(rows, limit, lambda row: _shape(row, hidden), lambda row: str(row.position))
+
+
+def get_step(conn: Connection, run_id: str, name: str) -> dict[str, Any]:
+    """The step of this name; raises `NotFound` naming a near one."""
+    row = conn.execute(_NAMED, {"run_id": run_id, "name": name}).first()
+    if row is None:
+        raise unknown_step(conn, run_id, name)
+    return _shape(row, load_secrets(conn, run_id))
+
+
+def step_id(conn: Connection, run_id: str, name: str) -> str:
+    """The id of the step of this name; raises `NotFound` naming a near one."""
+    found = text("SELECT id FROM workflow_run_steps WHERE run_id = :run_id AND name = :name ORDER BY position LIMIT 1")
+    id = conn.execute(found, {"run_id": run_id, "name": name}).scalar()
+    if id is None:
+        raise unknown_step(conn, run_id, name)
+    return str(id)
+
+
+def unknown_step(conn: Connection, run_id: str, name: str) -> NotFound:
+    """What to say of a name no step of the run has."""
+    names = text("SELECT name FROM workflow_run_steps WHERE run_id = :run_id ORDER BY position")
+    known = conn.execute(names, {"run_id": run_id}).scalars().all()
+    if not known:
+        return NotFound(f"there is no run {run_id}")
+    return NotFound(f"the run has no step '{name}'{did_you_mean(name, known)}")
+
+
+def step_counts(conn: Connection, run_id: str) -> dict[str, int]:
+    """How many steps of the run are in each status that occurs."""
+    return count_steps(conn, [run_id])[run_id]
+
+
+def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
+    return {
+        "id": str(row.id),
+        "name": row.name,
+        "status": row.status,
+        "reason": row.reason,
+        "attempt": row.attempt,
+        "max_attempts": row.max_attempts,
+        "input": secrets.show(row.input),
+        "output": secrets.show(row.output),
+        "error": secrets.show(row.error),
+        "queue": row.queue,
+        "worker": row.worker,
+        "ready_at": iso(row.ready_at),
+        "started_at": iso(row.started_at),
+        "finished_at": iso(row.finished_at),
+        "next_attempt_at": iso(row.next_attempt_at),
+        "child_run_id": None,
+        "items": None,
+    }

@@ -1,0 +1,37 @@
+"""Fixtures for all tests; the servers come from the package's own pytest plugin, orchestrator/pytest_plugin.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from orchestrator.store.db import Database
+
+
+@pytest.fixture
+def database_url(orchestrator_database_url: str) -> str:
+    """A fresh, migrated database for this test."""
+    return orchestrator_database_url
+
+
+@pytest.fixture
+def broker_url(orchestrator_broker_url: str) -> str:
+    """An empty broker for this test."""
+    return orchestrator_broker_url
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[Database]:
+    """A fresh, migrated database for this test, opened."""
+    database = Database.connect(database_url)
+    yield database
+    database.close()
+
+
+@pytest.fixture(scope="module")
+def module_db(orchestrator_module_database_url: str) -> Iterator[Database]:
+    """A fresh, migrated database for all tests of the module, opened."""
+    database = Database.connect(orchestrator_module_database_url)
+    yield database
+    database.close()

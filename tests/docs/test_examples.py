@@ -1,0 +1,95 @@
+"""The examples of the pages run: each `yaml workflow` block with the `python` block that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from orchestrator import testing
+from orchestrator.domain.load import load_text
+from orchestrator.domain.parse import parse
+from tests.architecture.pages import pages
+
+
+@dataclass(frozen=True)
+class Example:
+    """A workflow of a page, and the code that uses it as `document`."""
+
+    page: str
+    document: str
+    code: str | None
+
+    @property
+    def title(self) -> str:
+        return f"{self.page}: {load_text(self.document).get('name')}"
+
+
+def examples() -> Iterator[Example]:
+    for page in pages():
+        blocks = list(page.blocks())
+        for (info, body), (next_info, next_body) in zip(blocks, [*blocks[1:], ("", "")], strict=bool(blocks)):
+            if info == "yaml workflow":
+                yield Example(page.name, body, next_body if next_info == "python" else None)
+
+
+def fragments() -> Iterator[tuple[str, str]]:
+    """Lists of steps that are not a whole workflow."""
+    for page in pages():
+        for info, body in page.blocks():
+            if info == "yaml steps":
+                yield page.name, body
+
+
+def alone() -> Iterator[tuple[str, str]]:
+    """Code without a workflow before it; `python client` blocks need a running system and are left out."""
+    for page in pages():
+        before = ""
+        for info, body in page.blocks():
+            if info == "python" and before != "yaml workflow":
+                yield page.name, body
+            before = info
+
+
+EXAMPLES = list(examples())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[example.title for example in EXAMPLES])
+def test_a_workflow_of_the_pages_is_valid(example: Example) -> None:
+    assert parse(load_text(example.document)).steps
+
+
+@pytest.mark.parametrize(("page", "steps"), list(fragments()))
+def test_steps_of_the_pages_are_valid(page: str, steps: str) -> None:
+    assert parse({"name": page, "steps": load_text(steps)}).steps
+
+
+RUNNABLE = [example for example in EXAMPLES if example.code]
+
+
+@pytest.mark.parametrize("example", RUNNABLE, ids=[example.title for example in RUNNABLE])
+def test_an_example_of_the_pages_runs_as_it_says(example: Example) -> None:
+    names = run_code(example.code or "", example.title, document=example.document)
+    if "result" not in names and "testing" not in (example.code or ""):  # functions alone
+        assert testing.run(example.document).status == "succeeded"
+
+
+def run_code(code: str, title: str, **given: Any) -> dict[str, Any]:
+    """Run the code of a page; the names it leaves."""
+    names: dict[str, Any] = {"__name__": title, "testing": testing, **given}
+    exec(compile(code, f"<{title}>", "exec"), names)
+    return names
+
+
+ALONE = list(alone())
+
+
+@pytest.mark.parametrize(("page", "code"), ALONE, ids=[page for page, _ in ALONE])
+def test_code_of_the_pages_that_stands_alone_runs(page: str, code: str) -> None:
+    assert run_code(code, page)
+
+
+def test_the_pages_have_examples() -> None:
+    assert {"README.md", "docs/definition.md", "docs/testing.md"} <= {example.page for example in RUNNABLE}

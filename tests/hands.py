@@ -1,0 +1,128 @@
+"""An engine on a committed database, driven by hand: messages are kept in a list, workers are calls or threads."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from orchestrator.domain.outcome import Outcome
+from orchestrator.functions import Registry, make_spec
+from orchestrator.services.claim import Claimed, claim
+from orchestrator.services.dispatch import dispatch
+from orchestrator.services.engine import Engine, Settings
+from orchestrator.services.perform import perform
+from orchestrator.services.register import register
+from orchestrator.services.settle import Settled, settle
+from orchestrator.services.start import start
+from orchestrator.store import outcomes
+from orchestrator.store.db import Database
+from orchestrator.store.transition import Lease, Queued
+from tests.documents import FUNCTIONS, Document
+
+LEASE = Lease("hand", 60.0)
+_log = logging.getLogger("orchestrator.step")
+
+
+class Outbox:
+    """A transport that keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.messages: list[Queued] = []
+        self.queues: list[str] = []
+        self._lock = threading.Lock()
+
+    def send(self, queue: str, queued: Sequence[Queued]) -> None:
+        with self._lock:
+            self.messages.extend(queued)
+            self.queues.extend([queue] * len(queued))
+
+    def depth(self, queue: str) -> int | None:
+        return len(self.messages)
+
+    def take(self) -> list[Queued]:
+        """All messages, oldest first; none is left."""
+        with self._lock:
+            taken, self.messages, self.queues = self.messages, [], []
+        return taken
+
+
+class _Link:
+    def report(self, progress: Any | None) -> bool:
+        return False
+
+
+class Hands:
+    """An engine, its outbox, and what a worker does, step by step."""
+
+    def __init__(
+        self, db: Database, functions: Mapping[str, Callable[..., Any]] | None = None, settings: Settings | None = None
+    ) -> None:
+        known = Registry()
+        for name, call in (FUNCTIONS | dict(functions or {})).items():
+            known.put(make_spec(call, name))
+        self.db, self.outbox = db, Outbox()
+        self.engine = Engine(db, known, self.outbox, settings or Settings())
+
+    def start(self, document: Document, input: Any = None) -> str:
+        registered = register(self.engine, document, actor="test")
+        return start(self.engine, registered.workflow, input).run_id
+
+    def claim(self, messages: Iterable[Queued] | None = None) -> list[Claimed]:
+        """Claim these messages, or all that wait."""
+        return claim(self.engine, list(self.outbox.take() if messages is None else messages), LEASE)
+
+    def settle(self, claimed: Claimed, outcome: Outcome | None = None) -> Settled:
+        """Settle with the outcome given, else with what the function does."""
+        made = perform(self.engine, claimed, _Link(), _log) if outcome is None else None
+        outcome = made.outcome if made else outcome
+        assert outcome is not None
+        settled = settle(self.engine, claimed, outcome, input_json=made.input_json if made else None)
+        dispatch(self.engine, settled.queues)
+        return settled
+
+    def work(self) -> None:
+        """Perform everything that waits, until nothing does."""
+        while claimed := self.claim():
+            for one in claimed:
+                self.settle(one)
+
+    def status(self, run_id: str) -> str:
+        with self.db.transaction() as conn:
+            return str(outcomes.load_run(conn, run_id)["status"])
+
+    def steps(self, run_id: str) -> dict[str, dict[str, Any]]:
+        with self.db.transaction() as conn:
+            return {row["name"]: row for row in outcomes.load_steps(conn, run_id)}
+
+    def events(self, run_id: str) -> list[str]:
+        with self.db.transaction() as conn:
+            return [event["kind"] for event in outcomes.load_events(conn, run_id)]
+
+
+SUCCESS = Outcome.succeeded(None, "null")
+
+
+def together(calls: Sequence[Callable[[], Any]], deadline: float = 60) -> list[Any]:
+    """Run the calls in threads that begin at the same moment; what each returned. An exception is raised again."""
+    barrier = threading.Barrier(len(calls))
+    results: list[Any] = [None] * len(calls)
+    errors: list[BaseException] = []
+
+    def one(index: int, call: Callable[[], Any]) -> None:
+        try:
+            barrier.wait(deadline)
+            results[index] = call()
+        except BaseException as error:  # noqa: BLE001 - raised again in the test's own thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=one, args=pair, daemon=True) for pair in enumerate(calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(deadline)
+        assert not thread.is_alive(), "a thread hangs"
+    if errors:
+        raise errors[0]
+    return results

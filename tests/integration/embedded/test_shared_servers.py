@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import redis
+
+from orchestrator.embedded import servers_for_tests
+from tests.support import wait_for
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from orchestrator.embedded import servers_for_tests
+with servers_for_tests(Path(sys.argv[1])) as urls:
+    print(urls.database_url, urls.broker_url, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_processes_that_meet_share_servers_until_the_last_has_left(tmp_path: Path) -> None:
+    first = _start(tmp_path)
+    addresses = _line(first)
+    with servers_for_tests(tmp_path) as urls:
+        assert f"{urls.database_url} {urls.broker_url}" == addresses
+        first.kill()
+        first.communicate()
+        with redis.Redis.from_url(urls.broker_url) as client:
+            assert client.ping()
+    wait_for(lambda: not _answers(urls.broker_url), 20, what="the servers have ended with their last user")
+
+
+def test_servers_that_ended_are_replaced(tmp_path: Path) -> None:
+    first = _start(tmp_path)
+    addresses = _line(first)
+    first.communicate("\n")
+    second = _start(tmp_path)
+    assert _line(second) != addresses
+    second.communicate("\n")
+
+
+def test_addresses_of_servers_that_a_crash_took_are_not_used(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("")
+    dead = '"database_url": "postgresql://h@127.0.0.1:1/x", "broker_url": "redis://127.0.0.1:1/0"'
+    (tmp_path / "servers.json").write_text(f'{{{dead}, "users": "{users}"}}')
+    with servers_for_tests(tmp_path) as urls:
+        assert _answers(urls.broker_url)
+
+
+def _start(meeting: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SCRIPT, str(meeting)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def _answers(url: str) -> bool:
+    with redis.Redis.from_url(url, retry=None) as client:
+        try:
+            return bool(client.ping())
+        except redis.ConnectionError:
+            return False

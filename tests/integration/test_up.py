@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from sqlalchemy import text
+
+from orchestrator.embedded import ServerUrls
+from orchestrator.store.db import Database
+from tests.processes import OtherUser, family, other_user, runs, still_running, unused_port
+from tests.support import wait_for
+
+CLI = ("-c", "from orchestrator.cli.main import main; main()")
+READY = "Ready after"
+SECONDS = 90
+
+
+class Up:
+    """An `orchestrator up` in a folder of its own, on a port of its own."""
+
+    def __init__(self, folder: Path, *options: str, user: OtherUser | None = None, **env: str) -> None:
+        self.folder = folder
+        self.port = unused_port()
+        self.data = folder / ".orchestrator"
+        self._output = (folder / "output").open("a+")
+        self._from = self._output.tell()
+        prefix, arguments = (user.prefix, user.arguments) if user else ((), {})
+        self.process = subprocess.Popen(
+            [*prefix, sys.executable, *CLI, "up", f"--data-dir={self.data}", *options],
+            cwd=folder,
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "PORT": str(self.port), **env},
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            **arguments,
+        )
+
+    @property
+    def said(self) -> str:
+        """What it has printed since this start."""
+        self._output.seek(self._from)
+        return self._output.read()
+
+    def wait_said(self, words: str) -> None:
+        def found() -> bool:
+            assert words in self.said or self.process.poll() is None, self.said
+            return words in self.said
+
+        wait_for(found, SECONDS, what=f"up says '{words}'; it said: {self.said}")
+
+    @property
+    def running(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.data / "running.json").read_text())
+        return found
+
+    def get(self, path: str) -> tuple[int, Any]:
+        try:
+            with urllib.request.urlopen(self.running["web_url"] + path, timeout=10) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def execute(self, statement: str) -> Any:
+        database = Database.connect(self.running["database_url"])
+        with database.transaction() as conn:
+            result = conn.execute(text(statement))
+            value = result.scalar() if result.returns_rows else None
+        database.close()
+        return value
+
+    def child(self, word: str) -> psutil.Process:
+        """The direct child with this word in its command."""
+        return next(c for c in psutil.Process(self.process.pid).children() if word in c.cmdline())
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(60)
+        self._output.close()
+
+
+@contextmanager
+def up_in(folder: Path, *options: str, user: OtherUser | None = None, **env: str) -> Iterator[Up]:
+    started = Up(folder, *options, user=user, **env)
+    try:
+        yield started
+    finally:
+        started.end()
+
+
+@pytest.mark.timeout(240)
+def test_everything_answers_and_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
+    with up_in(tmp_path, "--no-example") as up:
+        up.wait_said(READY)
+        assert up.get("/healthz") == (200, {"status": "ok"})
+        assert up.get("/readyz")[0] == 200
+        assert up.execute("SELECT count(*) FROM workers WHERE kind = 'worker' AND stopped_at IS NULL") == 1
+        processes = family(psutil.Process(up.process.pid))
+        up.process.send_signal(signal.SIGINT)
+        assert up.process.wait(60) == 0
+        wait_for(lambda: not any(map(runs, processes)), 20, what="all its processes have ended")
+        assert "Stopped" in up.said
+    assert not (up.data / "running.json").exists()
+
+
+@pytest.mark.timeout(240)
+def test_a_killed_up_leaves_no_process_and_the_next_has_its_data(tmp_path: Path) -> None:
+    with up_in(tmp_path, "--no-example") as up:
+        up.wait_said(READY)
+        up.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+        before = up.running
+        processes = family(psutil.Process(up.process.pid))
+        up.process.kill()
+        up.process.wait()
+    with up_in(tmp_path, "--no-example") as again:
+        again.wait_said(READY)
+        assert still_running(processes) == []
+        assert again.execute("SELECT answer FROM kept") == 42
+        assert again.running["database_url"] == before["database_url"]
+        assert again.get("/readyz")[0] == 200
+
+
+@pytest.mark.timeout(240)
+def test_everything_killed_at_once_does_not_hurt_the_data(tmp_path: Path) -> None:
+    with up_in(tmp_path, "--no-example") as up:
+        up.wait_said(READY)
+        up.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+        for process in family(psutil.Process(up.process.pid)):
+            process.kill()
+        up.process.wait()
+    with up_in(tmp_path, "--no-example") as again:
+        again.wait_said(READY)
+        assert again.execute("SELECT answer FROM kept") == 42
+
+
+@pytest.mark.timeout(240)
+def test_what_dies_is_started_again(tmp_path: Path) -> None:
+    with up_in(tmp_path, "--no-example") as up:
+        up.wait_said(READY)
+        for name in ("worker", "beat"):
+            up.child(name).kill()
+            up.wait_said(f"{name} was killed by signal 9")
+            up.wait_said(f"{name} was started again")
+        up.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+        for name in ("postgres", "valkey"):
+            next(c for c in psutil.Process(up.process.pid).children() if name in c.name()).kill()
+            up.wait_said(f"{name} was started again")
+        wait_for(lambda: up.get("/readyz")[0] == 200, 30, what="ready again")
+        assert up.execute("SELECT answer FROM kept") == 42
+
+
+@pytest.mark.timeout(240)
+def test_a_second_up_in_the_folder_says_who_has_it(tmp_path: Path) -> None:
+    with up_in(tmp_path, "--no-example") as up:
+        up.wait_said(READY)
+        with up_in(tmp_path) as second:
+            assert second.process.wait(60) == 2
+            assert f"already running in {up.data} (process {up.process.pid}" in second.said
+        assert up.get("/readyz")[0] == 200
+
+
+@pytest.mark.timeout(240)
+def test_a_taken_port_is_named_and_the_next_free_one_used(tmp_path: Path) -> None:
+    with _holder() as port, up_in(tmp_path, "--no-example", f"--port={port}") as up:
+        up.wait_said(READY)
+        used = int(up.running["web_url"].rpartition(":")[2])
+        assert f"Port {port} is taken; the web process uses {used}" in up.said
+        assert used != port
+        assert up.get("/healthz")[0] == 200
+
+
+@pytest.mark.timeout(240)
+def test_given_servers_are_used_and_left_alone(
+    tmp_path: Path, orchestrator_servers: ServerUrls, database_url: str, broker_url: str
+) -> None:
+    given = {"DATABASE_URL": database_url.replace("+psycopg2", "").replace("ql://", "://"), "REDIS_URL": broker_url}
+    with up_in(tmp_path, **given) as up:
+        up.wait_said(READY)
+        assert up.running["database_url"] == database_url
+        names = {process.name() for process in psutil.Process(up.process.pid).children()}
+        assert not any(name.startswith(("postgres", "valkey")) for name in names)
+        assert not (up.data / "postgres").exists()
+        assert "a workflow that came with the package" not in up.said
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"DATABASE_URL": "postgres://127.0.0.1:1/x"}, "cannot reach Postgres"),
+        ({"REDIS_URL": "redis://127.0.0.1:1/0"}, "cannot reach the broker"),
+    ],
+)
+def test_a_given_server_that_does_not_answer_is_named(tmp_path: Path, given: dict[str, str], says: str) -> None:
+    with up_in(tmp_path, **given) as up:
+        assert up.process.wait(60) == 4
+        assert says in up.said
+
+
+@pytest.mark.timeout(60)
+def test_all_faults_of_the_environment_are_told_before_anything_starts(tmp_path: Path) -> None:
+    with up_in(tmp_path, DATABASE_URL="mysql://x/y", ORCHESTRATOR_WINDOW="0") as up:
+        assert up.process.wait(60) == 2
+        assert "DATABASE_URL" in up.said
+        assert "ORCHESTRATOR_WINDOW" in up.said
+    assert not up.data.exists()
+
+
+@pytest.mark.timeout(240)
+def test_ctrl_c_while_starting_leaves_no_process(tmp_path: Path) -> None:
+    with up_in(tmp_path, "--no-example") as up:
+        up.wait_said("Starting embedded servers")
+        processes = family(psutil.Process(up.process.pid))
+        up.process.send_signal(signal.SIGINT)
+        assert up.process.wait(60) == 0
+        wait_for(lambda: not any(map(runs, processes)), 20, what="all its processes have ended")
+
+
+@pytest.mark.timeout(240)
+def test_the_first_start_runs_the_example_and_later_ones_do_not(tmp_path: Path) -> None:
+    with up_in(tmp_path) as up:
+        up.wait_said(READY)
+        assert "a workflow that came with the package" in up.said
+        assert up.execute("SELECT status FROM workflow_runs") == "succeeded"
+    with up_in(tmp_path) as again:
+        again.wait_said(READY)
+        assert again.execute("SELECT count(*) FROM workflow_runs") == 1
+
+
+@pytest.mark.timeout(240)
+def test_other_commands_in_the_folder_find_what_up_started(tmp_path: Path) -> None:
+    with up_in(tmp_path, "--no-example") as up:
+        up.wait_said(READY)
+        done = subprocess.run(
+            [sys.executable, *CLI, "db", "check"],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "ORCHESTRATOR_DATA_DIR": str(up.data)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "the latest" in done.stdout
+
+
+@pytest.mark.timeout(240)
+def test_it_runs_for_a_user_who_is_not_root() -> None:
+    user = other_user()
+    if user is None:
+        pytest.skip("this test starts as root, and nobody may run this Python")
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        user.own(folder)
+        with up_in(folder, "--no-example", user=user) as up:
+            up.wait_said(READY)
+            assert up.get("/readyz")[0] == 200
+            processes = family(psutil.Process(up.process.pid))
+            assert {process.uids().real for process in processes} == {user.uid}
+            up.process.send_signal(signal.SIGINT)
+            assert up.process.wait(60) == 0
+            wait_for(lambda: not any(map(runs, processes)), 20, what="all its processes have ended")
+
+
+@contextmanager
+def _holder() -> Iterator[int]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_the_procfiles_commands_exist() -> None:
+    lines = (Path(__file__).parents[2] / "Procfile").read_text().splitlines()
+    processes: dict[str, str] = dict(line.split(": ", 1) for line in lines)
+    assert set(processes) == {"web", "worker", "beat", "release"}
+    for command in processes.values():
+        program, *arguments = command.split()
+        done = subprocess.run([sys.executable, *CLI, *arguments, "--help"], capture_output=True, text=True, check=False)
+        assert (program, done.returncode) == ("orchestrator", 0), done.stderr

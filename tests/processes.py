@@ -1,0 +1,84 @@
+"""Processes as tests see them."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+
+def family(process: psutil.Process) -> list[psutil.Process]:
+    """The process and all its descendants, zombies left out."""
+    return [one for one in (process, *process.children(recursive=True)) if runs(one)]
+
+
+def runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def still_running(processes: Iterable[psutil.Process]) -> list[str]:
+    """Those of the processes that have not ended, as text."""
+    return [" ".join(one.cmdline()) or str(one.pid) for one in processes if runs(one)]
+
+
+def unused_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@dataclass(frozen=True)
+class OtherUser:
+    """How to start a process as `nobody`: arguments of `subprocess`, and a prefix of the command."""
+
+    uid: int
+    gid: int
+    prefix: tuple[str, ...] = ()
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def own(self, folder: Path) -> None:
+        os.chown(folder, self.uid, self.gid)
+
+
+@cache
+def other_user() -> OtherUser | None:
+    """`nobody`, for a test that runs as root; None when it cannot run this Python in any way."""
+    if os.geteuid() != 0:
+        return None
+    entry = pwd.getpwnam("nobody")
+    plain = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    # A Python under /root, which nobody may enter: leave to root's powers what reading it needs, and no more.
+    reading = (
+        "setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups",
+        "--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search",
+        "--bounding-set=-all,+dac_read_search",
+    )  # fmt: skip
+    ways = [OtherUser(entry.pw_uid, entry.pw_gid, (), plain)]
+    if shutil.which("setpriv"):
+        ways.append(OtherUser(entry.pw_uid, entry.pw_gid, reading))
+    return next((way for way in ways if _can_run_python(way)), None)
+
+
+def _can_run_python(way: OtherUser) -> bool:
+    try:
+        done = subprocess.run(
+            [*way.prefix, sys.executable, "-c", "import orchestrator.errors"],
+            check=False, capture_output=True, cwd="/", **way.arguments,
+        )  # fmt: skip
+    except OSError:
+        return False
+    return done.returncode == 0

@@ -1,0 +1,20 @@
+"""Helpers for tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Value = TypeVar("Value")
+_POLL_SECONDS = 0.02
+
+
+def wait_for(condition: Callable[[], Value], deadline: float = 30, *, what: str | None = None) -> Value:
+    """Wait until `condition()` is true and return what it gave; fail after `deadline` seconds, naming `what`."""
+    ends = time.monotonic() + deadline
+    while not (value := condition()):
+        if time.monotonic() > ends:
+            raise AssertionError(f"{what or getattr(condition, '__name__', condition)}: not so after {deadline:g} s")
+        time.sleep(_POLL_SECONDS)
+    return value

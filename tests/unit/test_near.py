@@ -1,0 +1,22 @@
+"""Names a person may have meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.domain.near import did_you_mean
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "hint"),
+    [
+        ("chrage", ["ship", "charge"], "; did you mean 'charge'?"),
+        ("CHARGE", ["charge"], "; did you mean 'charge'?"),
+        ("заказ-1", ["заказ-2", "order"], "; did you mean 'заказ-2'?"),
+        ("xyz", ["charge"], ""),
+        ("charge", [], ""),
+        ("charge", ["charge"], ""),
+    ],
+)
+def test_the_nearest_name_is_offered_if_it_is_near(name: str, names: list[str], hint: str) -> None:
+    assert did_you_mean(name, names) == hint

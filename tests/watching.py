@@ -1,0 +1,85 @@
+"""Looks over the engine's shoulder: what must hold of a run after every single step of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from orchestrator.domain.parse import parse
+from sqlalchemy import Connection, text
+
+from orchestrator.domain.graph import Plan, make_plan
+from orchestrator.domain.recount import recount
+from orchestrator.domain.states import (
+    RUN_REOPENS,
+    RUN_TRANSITIONS,
+    STEP_REOPENS,
+    STEP_TERMINAL,
+    STEP_TRANSITIONS,
+    RunStatus,
+    StepStatus,
+)
+from orchestrator.store import steps
+from orchestrator.testing import Sandbox
+
+# Writes down every move of a status; gone with the transaction.
+_TRACE = """
+CREATE TEMP TABLE moves (number bigint GENERATED ALWAYS AS IDENTITY, kind text, was text, became text) ON COMMIT DROP;
+CREATE FUNCTION pg_temp.note_move() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO moves (kind, was, became) VALUES (TG_ARGV[0], OLD.status, NEW.status);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER trace_steps AFTER UPDATE ON workflow_run_steps FOR EACH ROW
+  WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION pg_temp.note_move('step');
+CREATE TRIGGER trace_runs AFTER UPDATE ON workflow_runs FOR EACH ROW
+  WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION pg_temp.note_move('run');
+"""
+
+
+class Watch:
+    """Called after every step: kept tallies equal a recount, and every move is one of the table of transitions."""
+
+    def __init__(self, box: Sandbox, document: dict[str, Any]) -> None:
+        self.box, self.plan = box, make_plan(parse(document))
+        self.run_id = ""
+        self.reopening = False  # an operator's retry is under way
+        box.connection.exec_driver_sql(_TRACE)
+
+    def __call__(self, _: Sandbox | None = None) -> None:
+        self.check_moves()
+        check_tallies(self.box.connection, self.plan, self.run_id)
+
+    @contextmanager
+    def operators_retry(self) -> Iterator[None]:
+        """Within, terminal states may be left as the table of reopenings says."""
+        self.check_moves()
+        self.reopening = True
+        yield
+        self.check_moves()
+        self.reopening = False
+
+    def check_moves(self) -> None:
+        moves = self.box.connection.execute(text("DELETE FROM moves RETURNING number, kind, was, became"))
+        for _, kind, was, became in sorted(moves):
+            assert self._allowed(kind, was, became), f"a {kind} went from {was} to {became}"
+
+    def _allowed(self, kind: str, was: str, became: str) -> bool:
+        if kind == "run":
+            reopened = self.reopening and RunStatus(became) in RUN_REOPENS.get(RunStatus(was), ())
+            return reopened or RunStatus(became) in RUN_TRANSITIONS[RunStatus(was)]
+        reopened = self.reopening and StepStatus(became) in STEP_REOPENS.get(StepStatus(was), ())
+        return reopened or StepStatus(became) in STEP_TRANSITIONS[StepStatus(was)]
+
+
+def check_tallies(conn: Connection, plan: Plan, run_id: str) -> None:
+    """What the rows keep is what a recount of the steps' ends gives."""
+    everything = range(len(plan.steps))
+    rows = steps.lock_steps(conn, run_id, everything)
+    kept = {p: (row.tally, dict(row.edge_truth)) for p, row in rows.items()}
+    afresh = recount(plan, {p: r.status for p, r in rows.items()}, {p: r.edge_truth for p, r in rows.items()})
+    assert kept == afresh
+    for position in everything:
+        open_sources = sum(rows[s].status not in STEP_TERMINAL for s in plan.at(position).sources)
+        assert rows[position].tally.remaining == open_sources

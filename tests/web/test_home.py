@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from flask.testing import FlaskClient
+
+from orchestrator.store.db import Database
+from orchestrator.store.workers import WorkerInfo, announce, mark_stopped
+from tests.web.conftest import client_of
+
+
+def _worker(name: str, kind: str = "worker") -> WorkerInfo:
+    return WorkerInfo(
+        id=name, kind=kind, host="here", pid=1, queues=["default"], concurrency=1, pool="prefork", version="0"
+    )
+
+
+def test_shows_how_many_workers_are_alive(client: FlaskClient, db: Database) -> None:
+    with db.transaction() as conn:
+        for name in ("a", "b", "gone"):
+            announce(conn, _worker(name))
+        announce(conn, _worker("beat", "beat"))
+        mark_stopped(conn, "gone")
+    assert "Workers alive</th><td>2<" in client.get("/").text
+
+
+def test_says_when_the_database_cannot_be_read(closed_port: int) -> None:
+    client = client_of(f"postgresql+psycopg2://127.0.0.1:{closed_port}/x", f"redis://127.0.0.1:{closed_port}/0")
+    answer = client.get("/")
+    assert answer.status_code == 200
+    assert "cannot be read" in answer.text
+
+
+def test_names_the_commands_to_go_on_with(client: FlaskClient) -> None:
+    page = client.get("/").text
+    assert "orchestrator register FILE" in page
+    assert "orchestrator watch RUN" in page

@@ -1,0 +1,63 @@
+"""A process tells the database that it is there."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+
+from orchestrator.functions import Registry
+from orchestrator.store import workers
+from orchestrator.store.db import Database
+from orchestrator.store.workers import WorkerInfo
+
+EVERY_SECONDS = 5.0
+_FORGOTTEN_AFTER = 86_400.0
+
+
+def this_process(
+    id: str, kind: str, *, queues: Sequence[str] = (), concurrency: int = 0, pool: str | None = None
+) -> WorkerInfo:
+    """What this process says of itself."""
+    version = importlib.metadata.version("orchestrator")
+    return WorkerInfo(id, kind, socket.gethostname(), os.getpid(), list(queues), concurrency, pool, version)
+
+
+class Announcer:
+    """Says every few seconds that the process lives, and once what functions it has."""
+
+    def __init__(self, db: Database, describe: Callable[[], WorkerInfo], functions: Registry | None = None) -> None:
+        self._db, self._describe, self._functions = db, describe, functions
+        self._due = 0.0
+
+    def announce(self) -> None:
+        """Do it if it is time; raises `Unreachable`."""
+        if time.monotonic() < self._due:
+            return
+        with self._db.transaction(lazy=True) as conn:
+            workers.announce(conn, self._describe())
+            if self._functions is not None:
+                workers.announce_functions(conn, _described(self._functions))
+            workers.forget_gone(conn, _FORGOTTEN_AFTER)
+        self._functions = None
+        self._due = time.monotonic() + EVERY_SECONDS
+
+    def leave(self) -> None:
+        """Say that the process goes; raises `Unreachable`."""
+        with self._db.transaction(lazy=True) as conn:
+            workers.mark_stopped(conn, self._describe().id)
+
+
+def _described(functions: Registry) -> list[dict[str, object]]:
+    return [
+        {
+            "name": spec.name,
+            "module": spec.module,
+            "queue": spec.queue,
+            "description": spec.description,
+            "input_schema": spec.input_schema,
+        }
+        for spec in functions
+    ]

@@ -1,0 +1,8 @@
+"""What `celery -A workers.app` runs: the app of the settings in the environment."""
+
+from __future__ import annotations
+
+from orchestrator.config import Config
+from workers.make import make_app
+
+app = make_app(Config.from_env())

@@ -1,0 +1,83 @@
+"""Celery beat, with the coordinator's tick done in the beat process itself.
+
+Sent to the workers it would wait behind their backlog, and with it every retry, timeout and lease. Entries live in
+memory: what is due is in Postgres. Any number of beats may run; each does the whole duty, and none does harm twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from celery import Celery
+from celery.beat import ScheduleEntry, Scheduler
+
+from orchestrator.bootstrap import make_engine
+from orchestrator.config import Config
+from orchestrator.ids import new_id
+from orchestrator.services.coordinate import tick
+from orchestrator.transport import COORDINATE
+from workers.announce import Announcer, this_process
+from workers.outage import Outage
+
+log = logging.getLogger("orchestrator.beat")
+CONFIG = "orchestrator_config"  # where the app's settings keep ours
+
+
+class Coordinator:
+    """The coordinator of one beat process."""
+
+    def __init__(self, config: Config) -> None:
+        told = this_process(new_id(), "beat")
+        self._engine = make_engine(config, pool_size=2, name="orchestrator-beat")
+        self._heartbeat = config.heartbeat_seconds
+        self._announcer = Announcer(self._engine.db, lambda: told)
+        self._outage = Outage(log, "coordinating")
+        self._reclaims_at = 0.0
+
+    def tick(self) -> None:
+        """Do what is due; nothing that goes wrong ends the beat."""
+        with self._outage.ridden_out():
+            tick(self._engine, reclaiming=time.monotonic() >= self._reclaims_at)
+            self._announcer.announce()
+        if self._outage.lasts:
+            # Workers could not renew their leases either; they get the time to do so when Postgres is back.
+            self._reclaims_at = time.monotonic() + 2 * self._heartbeat
+
+    def stop(self) -> None:
+        with self._outage.ridden_out():
+            self._announcer.leave()
+        self._engine.db.close()
+
+
+class CoordinatingScheduler(Scheduler):
+    """Runs the entry `orchestrator.coordinate` here, and sends every other to its queue."""
+
+    def __init__(self, app: Celery, lazy: bool = False, **kwargs: Any) -> None:
+        self._coordinator = None if lazy else Coordinator(app.conf[CONFIG])
+        super().__init__(app, lazy=lazy, **kwargs)
+
+    @property
+    def producer(self) -> Any:
+        """None: Celery makes one when it sends an entry, so that beat ticks on while the broker is away."""
+        return None
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
+        if entry.task == COORDINATE and self._coordinator is not None:
+            self._coordinator.tick()
+        else:
+            super().apply_entry(entry, producer)
+
+    def close(self) -> None:
+        """Called once by the signal handler and once at the end."""
+        coordinator, self._coordinator = self._coordinator, None
+        if coordinator is not None:
+            coordinator.stop()
+        super().close()
+
+
+def schedule(tick_seconds: float) -> Mapping[str, Any]:
+    """The beat schedule."""
+    return {"coordinate": {"task": COORDINATE, "schedule": tick_seconds, "options": {"expires": 10 * tick_seconds}}}

@@ -1,0 +1,179 @@
+"""The Keeper: one thread of a worker's parent process that looks after all attempts its processes run.
+
+It renews their leases in one statement, sees the death of a process at once and settles what it held as lost,
+interrupts attempts whose claim no longer holds, and kills what does not end. It works while user code holds the
+interpreter in a child, and rides out an outage of Postgres.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.domain.outcome import Outcome
+from orchestrator.errors import Unreachable
+from orchestrator.services.end_for import end_for
+from orchestrator.services.engine import Engine
+from orchestrator.store import held, lease
+from workers.announce import Announcer
+from workers.board import Board, Entry, Gone
+from workers.exits import Exits
+from workers.limits import INTERRUPT
+from workers.logs import uncaptured
+from workers.outage import Outage
+
+log = logging.getLogger("orchestrator.worker")
+_STOP_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the Keeper works; seconds. `renew`: between two renewals of the leases. `grace`: from asking an attempt
+    to end, or from its timeout, to killing its process. `look`: between two looks at the board.
+    """
+
+    renew: float
+    grace: float
+    look: float = 0.5
+    young: float = 1.0  # an attempt is looked up between renewals when it is older
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What can be done to an attempt: signal its function, kill its process."""
+
+    interrupt: bool
+    kill: bool
+
+
+class Keeper:
+    """Looks after the attempts on `board`; `start` runs it in a thread of its own."""
+
+    def __init__(
+        self, engine: Engine, board: Board, pace: Pace, power: Power, announcer: Announcer, exits: Exits
+    ) -> None:
+        self._engine, self._board, self._pace, self._power = engine, board, pace, power
+        self._announcer, self._exits = announcer, exits
+        self._renew_at = self._check_at = 0.0
+        self._asked: dict[str, float] = {}
+        self._killed: dict[int, Outcome] = {}
+        self._outage = Outage(log, "keeping leases")
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="orchestrator-keeper", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look once more, say goodbye, and end the thread."""
+        self._stopping.set()
+        self._thread.join(_STOP_SECONDS)
+        self._look_safely()
+        with self._outage.ridden_out():
+            self._announcer.leave()
+        self._engine.db.close()
+
+    def _run(self) -> None:
+        uncaptured()
+        while True:
+            self._look_safely()
+            if self._stopping.wait(self._pace.look):
+                return
+
+    def _look_safely(self) -> None:
+        try:
+            self.look()
+        except Exception:  # noqa: BLE001 - leases must be kept whatever goes wrong once
+            log.exception("the keeper failed once; it goes on")
+
+    def look(self) -> None:
+        """One look at everything. Killing needs no database, and comes first."""
+        self._exits.look()
+        self._end_overdue(self._board.running())
+        with self._outage.ridden_out():
+            for process in self._board.gone():
+                self._bury(process)
+            self._renew(self._board.running())
+            self._announcer.announce()
+
+    def _bury(self, process: Gone) -> None:
+        """What a dead process held ends now, instead of when its lease runs out."""
+        try:
+            if process.entry is not None:
+                self._lose(process.entry)
+        except Unreachable:
+            raise
+        except Exception:  # noqa: BLE001 - one attempt must not keep the others from their leases
+            log.exception("step %s is left to its lease", process.entry and process.entry.step_id)
+        self._killed.pop(process.pid, None)
+        self._board.forget(process.pid)
+
+    def _lose(self, entry: Entry) -> None:
+        outcome = self._killed.get(entry.pid) or Outcome.lost(self._told(entry.pid))
+        if end_for(self._engine, entry.step_id, entry.token, outcome):
+            log.warning("pool process %d died while it ran step %s", entry.pid, entry.step_id)
+
+    def _told(self, pid: int) -> str:
+        return f"its pool process {pid} died ({self._exits.how(pid)})"
+
+    def _renew(self, entries: Sequence[Entry]) -> None:
+        now = time.monotonic()
+        held_by = [(e.step_id, e.token) for e in entries]
+        if held_by and now >= self._renew_at:
+            with self._engine.db.transaction(lazy=True) as conn:
+                holding = lease.heartbeat(conn, held_by, self._engine.settings.lease)
+            self._renew_at = time.monotonic() + self._pace.renew
+            self._ask_to_end([e for e in entries if e.token not in holding])
+        elif now >= self._check_at:
+            self._check([e for e in entries if e.calling and now - e.since > self._pace.young])
+            self._check_at = now + self._pace.young
+
+    def _check(self, entries: Sequence[Entry]) -> None:
+        """See a forced cancel soon, without writing."""
+        if not entries:
+            return
+        with self._engine.db.transaction(lazy=True) as conn:
+            holding = held.still_held(conn, [(e.step_id, e.token) for e in entries])
+        self._ask_to_end([e for e in entries if e.token not in holding])
+
+    def _ask_to_end(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if not entry.calling or entry.token in self._asked:
+                continue
+            self._asked[entry.token] = time.monotonic()
+            self._board.ask(entry)
+            if self._power.interrupt:
+                log.info("step %s is no longer this worker's; its function is interrupted", entry.step_id)
+                _send(entry.pid, INTERRUPT)
+            else:
+                log.info("step %s is no longer this worker's; what its function gives is dropped", entry.step_id)
+
+    def _end_overdue(self, entries: Sequence[Entry]) -> None:
+        """Kill the processes of attempts that did not end when they were asked to, or at their timeout."""
+        now = time.monotonic()
+        self._asked = {e.token: self._asked[e.token] for e in entries if e.token in self._asked}
+        for entry in entries:
+            if not self._power.kill or not entry.calling or entry.pid in self._killed:
+                continue
+            if entry.deadline is not None and now > entry.deadline + self._pace.grace:
+                self._kill(entry, Outcome.timed_out(entry.timeout or 0.0), "outlived its timeout")
+            elif now > self._asked.get(entry.token, now) + self._pace.grace:
+                self._kill(entry, Outcome.lost("it was killed after its claim was lost"), "did not end when asked")
+
+    def _kill(self, entry: Entry, outcome: Outcome, why: str) -> None:
+        log.warning("step %s %s; pool process %d is killed", entry.step_id, why, entry.pid)
+        self._killed[entry.pid] = outcome
+        if entry.pid != os.getpid():
+            _send(entry.pid, signal.SIGKILL)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        log.debug("process %d is gone already", pid)

@@ -1,0 +1,74 @@
+"""Celery's signals, as the life of a worker: `attach` makes any Celery worker of this process one of ours."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from celery import Celery, concurrency, signals
+
+from orchestrator.config import Config
+from orchestrator.errors import OrchestratorError
+from orchestrator.functions import load_modules
+from workers.executor import Desk
+from workers.room import Pool, Room
+
+log = logging.getLogger("orchestrator.worker")
+BUILT_IN = "workers.functions"
+_IN_MAIN_THREAD = ("prefork", "solo")
+
+
+class Lifecycle:
+    """The worker this process is, or belongs to."""
+
+    def __init__(self, app: Celery, config: Config) -> None:
+        self.app, self.config = app, config
+        self._room: Room | None = None
+
+    def connect(self) -> None:
+        """Listen to Celery."""
+        signals.import_modules.connect(self.on_import_modules, weak=False)
+        signals.worker_init.connect(self.on_worker_init, weak=False)
+        signals.worker_process_init.connect(self.on_process_init, weak=False)
+        signals.worker_ready.connect(self.on_ready, weak=False)
+        signals.worker_shutdown.connect(self.on_shutdown, weak=False)
+
+    def desk(self) -> Desk:
+        """What this process runs attempts with."""
+        if self._room is None:
+            raise OrchestratorError("steps run in a Celery worker only; this process is none")
+        return self._room.desk()
+
+    def on_import_modules(self, **_: Any) -> None:
+        """Before anything runs, in worker and beat; raises `InvalidConfig`, which ends the process with its message."""
+        load_modules((BUILT_IN, *self.config.functions))
+
+    def on_worker_init(self, sender: Any, **_: Any) -> None:
+        self._room = Room(self.config, _pool_of(sender))
+
+    def on_process_init(self, **_: Any) -> None:
+        """A pool process has started: a forked child, the worker itself (solo), or a fresh interpreter (spawn)."""
+        if self._room is None:
+            # Spawned: nothing was inherited, so the process looks after itself.
+            self._room = Room(self.config, Pool("prefork", 1, forks=False, main_thread=True))
+            self._room.keep([], None)
+        if self._room.pid != os.getpid():
+            self._room.desk()
+
+    def on_ready(self, sender: Any, **_: Any) -> None:
+        if self._room is not None:
+            if not self._room.pool.forks:
+                self._room.desk()
+            self._room.keep(sorted(sender.app.amqp.queues.consume_from), sender.pool)
+
+    def on_shutdown(self, **_: Any) -> None:
+        if self._room is not None:
+            self._room.end()
+
+
+def _pool_of(worker: Any) -> Pool:
+    implementation = concurrency.get_implementation(worker.pool_cls)
+    name = implementation.__module__.rpartition(".")[2].replace("thread", "threads")
+    count = worker.concurrency if isinstance(worker.concurrency, int) else os.cpu_count() or 1
+    return Pool(name, count, forks=name == "prefork", main_thread=name in _IN_MAIN_THREAD)

@@ -1,0 +1,182 @@
+"""What a step function prints and logs, gathered by attempt.
+
+Each process replaces `sys.stdout` and `sys.stderr` once by streams that pass everything on and hand a copy to the
+attempt that runs in the current context, and adds a handler to the root logger that does the same. What a function's
+child processes write to inherited file descriptors goes to the worker's own output only.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from orchestrator.domain.masking import NOTHING_SECRET, Masker
+from orchestrator.domain.values import clean_text
+from orchestrator.store.logs import LogLine
+
+LINE_CHARACTERS = 16_384
+ATTEMPT_LINES = 10_000
+_PRINTED = {"stdout": "INFO", "stderr": "WARNING"}
+_OWN = "orchestrator.step"
+_CUT = "... (the rest was cut)"
+
+
+class Capture:
+    """The lines of one attempt: bounded, cleaned of what Postgres cannot hold, and of secrets. Thread-safe."""
+
+    def __init__(self, masker: Masker = NOTHING_SECRET) -> None:
+        self.masker = masker
+        self._lines: list[LogLine] = []
+        self._begun = dict.fromkeys(_PRINTED, "")
+        self._kept = self._dropped = 0
+        self._lock = threading.RLock()
+
+    def write(self, stream: str, text: str) -> None:
+        """Text printed to `stream`, which may end in the middle of a line."""
+        with self._lock:
+            *lines, rest = (self._begun[stream] + self.masker.text(text)).split("\n")
+            for line in lines:
+                self._add(stream, _PRINTED[stream], _overwritten(line))
+            # A progress bar draws over its line; what nobody can see any more is not kept.
+            self._begun[stream] = rest if len(rest) <= LINE_CHARACTERS else _overwritten(rest)[: LINE_CHARACTERS + 1]
+
+    def log(self, level: str, message: str) -> None:
+        """A logged message, of one or more lines."""
+        with self._lock:
+            self._add("log", level, message)
+
+    def take(self) -> list[LogLine]:
+        """The whole lines so far, which are then no longer here."""
+        with self._lock:
+            lines, self._lines = self._lines, []
+            return lines
+
+    def put_back(self, lines: Sequence[LogLine]) -> None:
+        """Lines that were taken and could not be stored."""
+        with self._lock:
+            self._lines = [*lines, *self._lines]
+
+    def finish(self) -> list[LogLine]:
+        """What is left at the end: the last lines, whether ended or not, and how many there was no room for."""
+        with self._lock:
+            for stream, rest in self._begun.items():
+                if rest:
+                    self.write(stream, "\n")
+            lines = self.take()
+            if self._dropped:
+                lines.append(_line("log", "WARNING", f"{self._dropped} more lines were not kept"))
+            return lines
+
+    def _add(self, stream: str, level: str, text: str) -> None:
+        if self._kept >= ATTEMPT_LINES:
+            self._dropped += 1
+            return
+        self._kept += 1
+        self._lines.append(_line(stream, level, clean_text(_bounded(self.masker.text(text)), 2 * LINE_CHARACTERS)))
+
+
+def _line(stream: str, level: str, message: str) -> LogLine:
+    return LogLine(datetime.now(UTC), stream, level, message)
+
+
+def _overwritten(line: str) -> str:
+    """What a terminal shows of a line with carriage returns."""
+    return line.rstrip("\r").rpartition("\r")[2] if "\r" in line else line
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= LINE_CHARACTERS else text[:LINE_CHARACTERS] + _CUT
+
+
+_here: contextvars.ContextVar[Capture | None] = contextvars.ContextVar("orchestrator_capture", default=None)
+_NOBODY = Capture()
+# In a process that runs one attempt at a time, the threads its function starts belong to that attempt too.
+_only: list[Capture] = []
+
+
+def current() -> Capture | None:
+    """The capture of the attempt this code runs in."""
+    capture = _here.get()
+    if capture is None:
+        return _only[-1] if _only else None
+    return None if capture is _NOBODY else capture
+
+
+class Captured:
+    """While entered, what is printed and logged goes to `capture`. `alone`: the process has no other attempt."""
+
+    def __init__(self, capture: Capture, *, alone: bool) -> None:
+        self._capture, self._alone = capture, alone
+        self._reset: contextvars.Token[Capture | None] | None = None
+
+    def start(self) -> None:
+        self._reset = _here.set(self._capture)
+        if self._alone:
+            _only.append(self._capture)
+
+    def stop(self) -> None:
+        """Does no harm twice."""
+        reset, self._reset = self._reset, None
+        if reset is not None:
+            _here.reset(reset)
+        if self._capture in _only:
+            _only.remove(self._capture)
+
+
+class Tee:
+    """A standard stream that hands a copy of what is written to the attempt that writes it."""
+
+    def __init__(self, name: str, stream: TextIO) -> None:
+        self._name, self._stream = name, stream
+
+    def write(self, text: str) -> int:
+        capture = current()
+        if capture is not None:
+            capture.write(self._name, text)
+            text = capture.masker.text(text)
+        self._stream.write(text)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class Handler(logging.Handler):
+    """Hands what an attempt logs to its capture."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        capture = current()
+        if capture is None:
+            return
+        try:
+            message = self.format(record)
+        except Exception:  # noqa: BLE001 - a log call with wrong arguments must not fail the step
+            self.handleError(record)
+            return
+        shown = message if record.name.startswith(_OWN) else f"{record.name}: {message}"
+        capture.log(record.levelname, shown)
+
+
+def install() -> None:
+    """Begin to capture in this process. Does no harm twice."""
+    if not isinstance(sys.stdout, Tee):
+        sys.stdout = Tee("stdout", sys.stdout)
+    if not isinstance(sys.stderr, Tee):
+        sys.stderr = Tee("stderr", sys.stderr)
+    root = logging.getLogger()
+    if not any(isinstance(handler, Handler) for handler in root.handlers):
+        root.addHandler(Handler())
+
+
+def uncaptured() -> None:
+    """From here on nothing this thread prints or logs belongs to an attempt."""
+    _here.set(_NOBODY)

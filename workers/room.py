@@ -1,0 +1,110 @@
+"""One worker: what its parent process has, and what each process that runs attempts has."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.bootstrap import make_engine
+from orchestrator.config import Config
+from orchestrator.ids import new_id
+from orchestrator.services.engine import Engine
+from orchestrator.store.transition import Lease
+from orchestrator.store.workers import WorkerInfo
+from workers import logs
+from workers.announce import Announcer, this_process
+from workers.board import Board, LocalBoard
+from workers.executor import Desk
+from workers.exits import Exits
+from workers.lease import Keeper, Pace, Power
+from workers.limits import Fences, MainThread
+from workers.live import Reporter
+from workers.shared_board import SharedBoard
+
+log = logging.getLogger("orchestrator.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The pool a worker runs its functions in.
+
+    `forks`: in child processes. `main_thread`: in their main thread, so that signals reach them.
+    """
+
+    name: str
+    concurrency: int
+    forks: bool
+    main_thread: bool
+
+    @property
+    def threads(self) -> int:
+        """How many functions one process runs at a time."""
+        return 1 if self.main_thread else self.concurrency
+
+
+@dataclass(slots=True)
+class Room:
+    """A worker from its start to its end; the children of a prefork pool inherit it."""
+
+    config: Config
+    pool: Pool
+    worker_id: str = field(default_factory=new_id)
+    pid: int = field(default_factory=os.getpid)
+    board: Board = field(init=False)
+    _desk: Desk | None = None
+    _desk_pid: int = 0
+    _keeper: Keeper | None = None
+
+    def __post_init__(self) -> None:
+        self.board = SharedBoard() if self.pool.forks else LocalBoard()
+
+    def desk(self) -> Desk:
+        """This process' own, made at its first use."""
+        if self._desk is None or self._desk_pid != os.getpid():
+            self._desk, self._desk_pid = self._make_desk(), os.getpid()
+        return self._desk
+
+    def _make_desk(self) -> Desk:
+        logs.install()
+        reporter = Reporter()
+        reporter.start()
+        return Desk(
+            engine=self._engine(self.pool.threads + (self.pool.threads > 1)),
+            lease=Lease(self.worker_id, self.config.lease_seconds),
+            board=self.board,
+            limits=MainThread(self.board) if self.pool.main_thread else Fences(self.board),
+            reporter=reporter,
+            continuation=self.config.continuation_seconds,
+            alone=self.pool.threads == 1,
+        )
+
+    def _engine(self, connections: int) -> Engine:
+        return make_engine(self.config, pool_size=connections, name="orchestrator-worker")
+
+    def keep(self, queues: list[str], pool: Any) -> None:
+        """Begin to look after attempts, and announce the worker."""
+        engine = self._engine(1)
+        config = self.config
+
+        def describe() -> WorkerInfo:
+            return this_process(
+                self.worker_id, "worker", queues=queues, concurrency=self.pool.concurrency, pool=self.pool.name
+            )
+
+        self._keeper = Keeper(
+            engine,
+            self.board,
+            Pace(renew=config.heartbeat_seconds, grace=config.timeout_grace_seconds / 2),
+            Power(interrupt=self.pool.main_thread, kill=self.pool.forks),
+            Announcer(engine.db, describe, engine.functions),
+            Exits(pool),
+        )
+        self._keeper.start()
+
+    def end(self) -> None:
+        """The worker stops in good order."""
+        if self._keeper is not None and self.pid == os.getpid():
+            self._keeper.stop()
+            self._keeper = None
