@@ -16,7 +16,7 @@ from orchestrator.errors import InvalidConfig, Problem
 
 SERVERS = ("database", "broker")
 _PREFIX = "ORCHESTRATOR_"
-_SECRET = _PREFIX + "SECRET_"
+SECRETS = _PREFIX + "SECRET_"  # and the name of a secret of templates
 _UNITS = {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -240,7 +240,7 @@ class _Reader:
 
     def _secrets(self) -> Mapping[str, str]:
         named = {
-            name.removeprefix(_SECRET).lower(): text for name, text in self._env.items() if name.startswith(_SECRET)
+            name.removeprefix(SECRETS).lower(): text for name, text in self._env.items() if name.startswith(SECRETS)
         }
         return {name: text for name, text in named.items() if name}
 
@@ -261,7 +261,7 @@ class _Reader:
         self.problems.append(Problem(variable, message, hint))
 
     def _unknown(self) -> tuple[Problem, ...]:
-        ours = (name for name in self._env if name.startswith(_PREFIX) and not name.startswith(_SECRET))
+        ours = (name for name in self._env if name.startswith(_PREFIX) and not name.startswith(SECRETS))
         unknown = sorted(name for name in ours if name not in VARIABLES)
         return tuple(Problem(name, "is not a setting and does nothing", _near(name)) for name in unknown)
 

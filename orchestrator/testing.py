@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 from sqlalchemy import Engine as SqlEngine
 
 from orchestrator.clock import aware
@@ -134,7 +134,7 @@ def sandbox(
 @cache
 def _engine(url: str) -> SqlEngine:
     """One engine a process and database: a warm connection makes a small run several times faster."""
-    return create_engine(url)
+    return Database.connect(url).engine
 
 
 def sleep(seconds: float) -> None:

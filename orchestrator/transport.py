@@ -203,3 +203,16 @@ def _depth(connection: Connection, producer: Producer, queue: str) -> int:
         return 0
     finally:
         probe.close()
+
+
+def ping(url: str, *, timeout: float = 5) -> None:
+    """Connect to the broker and log in, in about `timeout` seconds; raises `Unreachable` with what it said."""
+    options = {"socket_connect_timeout": timeout, "socket_timeout": timeout}
+    with Connection(url, connect_timeout=timeout, transport_options=options) as connection:
+        errors: tuple[type[BaseException], ...] = (*connection.connection_errors, *connection.channel_errors, OSError)
+        try:
+            connection.ensure_connection(
+                max_retries=0, interval_start=0, interval_step=0, reraise_as_library_errors=False
+            )
+        except errors as error:
+            raise Unreachable(f"cannot reach the broker at {masked(url)}: {error}") from error

@@ -44,7 +44,7 @@ class Operating:
         self.references = [Reference(workflow.document, workflow.outcomes, eager=eager) for eager in (False, True)]
         self.held: list[Claimed] = []
         self.gone: list[Claimed] = []  # attempts whose lease was taken, or that were cancelled
-        self.paused = False
+        self.earlier: dict[str, tuple[str, str | None]] = {}  # handlers of the run's earlier lives
 
     # Acts. Each does nothing when there is nothing to do it to.
 
@@ -104,18 +104,15 @@ class Operating:
     def pause(self, choose: Choose) -> None:
         if self._run_status() == "running":
             pause(self.engine, self.run_id, reason="lunch")
-            self.paused = True
 
     def resume(self, choose: Choose) -> None:
         if self._run_status() == "paused":
             resume(self.engine, self.run_id)
-        self.paused = False
 
     def cancel(self, choose: Choose, *, force: bool = False) -> None:
         handling = any(name not in self.references[0].steps for name in self.box.result(self.run_id).steps)
         if not handling and self._run_status() in ("running", "paused", "canceling"):
             cancel(self.engine, self.run_id, force=force)
-            self.paused = False
             self._tell(_cancel_by_force if force else Reference.cancel)
             self._drop_fenced()
 
@@ -139,6 +136,7 @@ class Operating:
     def retry(self) -> set[str]:
         """An operator's retry; the steps that had succeeded."""
         done = {name for name, step in self.box.result(self.run_id).steps.items() if step.status == "succeeded"}
+        self.earlier |= {n: end for n, end in self.ends()[1].items() if n not in self.references[0].steps}
         with self.watch.operators_retry():
             retry(self.engine, self.run_id)
         self._tell(Reference.retry)
@@ -149,9 +147,13 @@ class Operating:
         return result.status, {step.name: (step.status, step.reason) for step in result.steps.values()}
 
     def agreed(self) -> bool:
-        """Whether a reference ends like the run; one that took another way has dropped out."""
-        ends = [(r.run, {n: (s, r.reason[n]) for n, s in r.status.items()}) for r in self.references]
-        return self.ends() in ends
+        """Whether a reference ends like the run; one that took another way has dropped out.
+
+        Handlers of the run's earlier lives, before an operator's retry, stay as they ended.
+        """
+        status, ends = self.ends()
+        theirs = [(r.run, self.earlier | {n: (s, r.reason[n]) for n, s in r.status.items()}) for r in self.references]
+        return (status, ends) in theirs
 
     def _tell(self, event: Callable[..., None], *facts: str) -> None:
         """Tell the references; those that would not have allowed it drop out, one has to stay."""

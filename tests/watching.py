@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from orchestrator.domain.parse import parse
 from sqlalchemy import Connection, text
 
 from orchestrator.domain.graph import Plan, make_plan
+from orchestrator.domain.parse import parse
 from orchestrator.domain.recount import recount
 from orchestrator.domain.states import (
     RUN_REOPENS,
@@ -25,10 +25,12 @@ from orchestrator.testing import Sandbox
 
 # Writes down every move of a status; gone with the transaction.
 _TRACE = """
-CREATE TEMP TABLE moves (number bigint GENERATED ALWAYS AS IDENTITY, kind text, was text, became text) ON COMMIT DROP;
+CREATE TEMP TABLE moves (number bigint GENERATED ALWAYS AS IDENTITY, kind text, was text,
+  became text) ON COMMIT DROP;
 CREATE FUNCTION pg_temp.note_move() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO moves (kind, was, became) VALUES (TG_ARGV[0], OLD.status, NEW.status);
+  INSERT INTO moves (kind, was, became) VALUES (
+    CASE WHEN starts_with(to_jsonb(NEW) ->> 'name', 'on_') THEN 'handler' ELSE TG_ARGV[0] END, OLD.status, NEW.status);
   RETURN NULL;
 END $$;
 CREATE TRIGGER trace_steps AFTER UPDATE ON workflow_run_steps FOR EACH ROW
@@ -45,6 +47,7 @@ class Watch:
         self.box, self.plan = box, make_plan(parse(document))
         self.run_id = ""
         self.reopening = False  # an operator's retry is under way
+        self.retried = False
         box.connection.exec_driver_sql(_TRACE)
 
     def __call__(self, _: Sandbox | None = None) -> None:
@@ -55,7 +58,7 @@ class Watch:
     def operators_retry(self) -> Iterator[None]:
         """Within, terminal states may be left as the table of reopenings says."""
         self.check_moves()
-        self.reopening = True
+        self.reopening = self.retried = True
         yield
         self.check_moves()
         self.reopening = False
@@ -69,7 +72,9 @@ class Watch:
         if kind == "run":
             reopened = self.reopening and RunStatus(became) in RUN_REOPENS.get(RunStatus(was), ())
             return reopened or RunStatus(became) in RUN_TRANSITIONS[RunStatus(was)]
-        reopened = self.reopening and StepStatus(became) in STEP_REOPENS.get(StepStatus(was), ())
+        # A run that was retried ends once more, and its handlers run once more.
+        reopening = self.retried if kind == "handler" else self.reopening
+        reopened = reopening and StepStatus(became) in STEP_REOPENS.get(StepStatus(was), ())
         return reopened or StepStatus(became) in STEP_TRANSITIONS[StepStatus(was)]
 
 

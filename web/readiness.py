@@ -8,10 +8,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
-from orchestrator.broker import ping
 from orchestrator.config import Config
 from orchestrator.errors import OrchestratorError
 from orchestrator.store.migrate import check
+from orchestrator.transport import ping
 
 BOUND_SECONDS = 2.0
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
-from orchestrator.domain.outcome import ErrorInfo, Outcome
+from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception
 from orchestrator.errors import Unreachable
 from orchestrator.ids import is_id
@@ -27,6 +27,7 @@ from workers.logs import Captured
 log = logging.getLogger("orchestrator.worker")
 step_log = logging.getLogger("orchestrator.step")
 _TRIES = 3
+_PATIENCE_SECONDS = 300.0  # with an outage of Postgres, in which nobody else can take the attempt either
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,11 @@ class Desk:
 def run_message(desk: Desk, entries: Iterable[Sequence[str]]) -> None:
     """Run the steps that are still to be run of [step id, token] pairs, one after the other."""
     began = time.monotonic()
-    for queued in _read(entries):
-        queue = _run_chain(desk, queued, began)
-        if queue is not None:
-            _dispatch(desk, [queue])  # the queue's window has room again
+    with desk.limits.held():
+        for queued in _read(entries):
+            queue = None if desk.limits.stopping else _run_chain(desk, queued, began)
+            if queue is not None:
+                _dispatch(desk, [queue])  # the queue's window has room again
 
 
 def _read(entries: Iterable[Sequence[str]]) -> Iterator[Queued]:
@@ -71,7 +73,8 @@ def _run_chain(desk: Desk, queued: Queued, began: float) -> str | None:
     following: Claimed | None = claimed
     while following is not None:
         settled = _run_attempt(desk, following, began)
-        _dispatch(desk, settled.queues)
+        if settled.queues:
+            _dispatch(desk, settled.queues)
         following = settled.next
     return claimed.queue
 
@@ -98,7 +101,7 @@ def _run_attempt(desk: Desk, claimed: Claimed, began: float) -> Settled:
     desk.board.enter(claimed.step_id, claimed.token)
     try:
         performed, lines = _perform(desk, claimed)
-        go_on = time.monotonic() - began < desk.continuation
+        go_on = time.monotonic() - began < desk.continuation and not desk.limits.stopping
         return _settle(desk, claimed, performed, lines, desk.lease if go_on else None)
     except Unreachable as error:
         log.error("step %s is left to its lease: %s", claimed.step_id, error)
@@ -108,7 +111,7 @@ def _run_attempt(desk: Desk, claimed: Claimed, began: float) -> Settled:
 
 
 def _perform(desk: Desk, claimed: Claimed) -> tuple[Performed, list[LogLine]]:
-    """Perform the attempt; raises `Unreachable` when its input could not be made for as long as its lease."""
+    """Perform the attempt; raises `Unreachable` when its input could not be made for long."""
     live = LiveAttempt(desk.engine, claimed)
     guard = _Guard(desk, claimed.token, live)
     desk.reporter.add(claimed.token, live)
@@ -117,11 +120,13 @@ def _perform(desk: Desk, claimed: Claimed) -> tuple[Performed, list[LogLine]]:
     finally:
         guard.clear()
         desk.reporter.remove(claimed.token)
+    if desk.limits.stopping and performed.outcome.kind is OutcomeKind.FAILED:
+        performed = replace(performed, outcome=Outcome.lost("its worker was stopped while it ran"))
     return performed, live.close()
 
 
 def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: _Guard) -> Performed:
-    for last in _tries(desk.lease.seconds):
+    for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
         try:
             return perform(desk.engine, claimed, live, step_log, guard)
         except Unreachable:  # before the function was called: nothing it raises comes out of `perform`
@@ -136,9 +141,9 @@ def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: _G
 def _settle(
     desk: Desk, claimed: Claimed, performed: Performed, lines: Sequence[LogLine], take_next: Lease | None
 ) -> Settled:
-    """Store the outcome, trying for as long as the lease; raises `Unreachable` then."""
+    """Store the outcome, however often it takes; raises `Unreachable` when Postgres is away for long."""
     faults = 0
-    for last in _tries(desk.lease.seconds):
+    for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
         try:
             settled = settle(
                 desk.engine,

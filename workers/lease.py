@@ -128,7 +128,7 @@ class Keeper:
             with self._engine.db.transaction(lazy=True) as conn:
                 holding = lease.heartbeat(conn, held_by, self._engine.settings.lease)
             self._renew_at = time.monotonic() + self._pace.renew
-            self._ask_to_end([e for e in entries if e.token not in holding])
+            self._ask_to_end({e.token for e in entries} - holding)
         elif now >= self._check_at:
             self._check([e for e in entries if e.calling and now - e.since > self._pace.young])
             self._check_at = now + self._pace.young
@@ -139,11 +139,11 @@ class Keeper:
             return
         with self._engine.db.transaction(lazy=True) as conn:
             holding = held.still_held(conn, [(e.step_id, e.token) for e in entries])
-        self._ask_to_end([e for e in entries if e.token not in holding])
+        self._ask_to_end({e.token for e in entries} - holding)
 
-    def _ask_to_end(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            if not entry.calling or entry.token in self._asked:
+    def _ask_to_end(self, lost: set[str]) -> None:
+        for entry in self._board.running():  # looked at anew: most have just ended of themselves
+            if entry.token not in lost or not entry.calling or entry.token in self._asked:
                 continue
             self._asked[entry.token] = time.monotonic()
             self._board.ask(entry)

@@ -14,6 +14,8 @@ from __future__ import annotations
 import logging
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType, TracebackType
 from typing import Any, Protocol
 
@@ -40,6 +42,13 @@ class Call(Protocol):
 
 class Limits(Protocol):
     """What limits the calls of one process."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether this process was told to go."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """While entered, a process that is told to go does so at the end: what was begun is stored first."""
 
     def call(self, token: str, timeout: float | None) -> Call:
         """A call of the attempt's function, to be entered; `timeout` in seconds."""
@@ -77,6 +86,11 @@ class FencedCall:
 
 class Fences:
     """For pools whose functions cannot be interrupted."""
+
+    stopping = False
+
+    def held(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -116,6 +130,12 @@ class MainThreadCall(FencedCall):
             self._armed = False
             raise AttemptCanceled("the attempt was canceled, or its lease was lost")
 
+    def terminated(self) -> None:
+        """This process is told to go: end the function, if it runs."""
+        if self._armed:
+            self._armed = False
+            raise SystemExit
+
     def _on_alarm(self, number: int, frame: FrameType | None) -> None:
         if self._armed:
             self._armed = False
@@ -123,17 +143,52 @@ class MainThreadCall(FencedCall):
 
 
 class MainThread:
-    """For processes that run one function at a time, in their main thread. Made there."""
+    """For processes that run one function at a time, in their main thread.
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    `forked`: a child of a pool, whose end by SIGTERM is its worker's and not the function's.
+    """
+
+    def __init__(self, board: Board, *, forked: bool = False) -> None:
+        self._board, self._forked = board, forked
         self._now: MainThreadCall | None = None
-        signal.signal(INTERRUPT, self._on_interrupt)
+        self._stopping = self._holding = self._installed = False
+        self._terminate: Any = None
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
 
     def call(self, token: str, timeout: float | None) -> Call:
         self._now = MainThreadCall(self._board, token, timeout)
         return self._now
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        if not self._installed:  # at the first use, because a pool sets signals anew after its children's set-up
+            self._install()
+        self._holding = True
+        try:
+            yield
+        finally:
+            self._holding = False
+            if self._stopping:
+                self._terminate(signal.SIGTERM, None)
+
+    def _install(self) -> None:
+        signal.signal(INTERRUPT, self._on_interrupt)
+        self._terminate = signal.getsignal(signal.SIGTERM)
+        if self._forked and callable(self._terminate):
+            signal.signal(signal.SIGTERM, self._on_terminate)
+        self._installed = True
+
     def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
         if self._now is not None:
             self._now.interrupted()
+
+    def _on_terminate(self, number: int, frame: FrameType | None) -> None:
+        """Go at once when nothing is held (the pool's own handler raises SystemExit); else end the function first."""
+        self._stopping = True
+        if not self._holding:
+            self._terminate(number, frame)
+        elif self._now is not None:
+            self._now.terminated()

@@ -32,6 +32,7 @@ def celery_settings(config: Config) -> dict[str, Any]:
         beat.CONFIG: config,
         "broker_url": config.broker_url,
         "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,  # for as long as it takes
         "broker_transport_options": _transport_options(config.broker_url),
         "task_ignore_result": True,
         "task_serializer": "json",

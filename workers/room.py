@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 from dataclasses import dataclass, field
@@ -74,7 +75,7 @@ class Room:
             engine=self._engine(self.pool.threads + (self.pool.threads > 1)),
             lease=Lease(self.worker_id, self.config.lease_seconds),
             board=self.board,
-            limits=MainThread(self.board) if self.pool.main_thread else Fences(self.board),
+            limits=MainThread(self.board, forked=self.pool.forks) if self.pool.main_thread else Fences(self.board),
             reporter=reporter,
             continuation=self.config.continuation_seconds,
             alone=self.pool.threads == 1,
@@ -102,6 +103,7 @@ class Room:
             Exits(pool),
         )
         self._keeper.start()
+        atexit.register(self.end)  # a worker stopped by force gives no signal
 
     def end(self) -> None:
         """The worker stops in good order."""

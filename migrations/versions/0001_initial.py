@@ -254,7 +254,7 @@ CREATE TABLE workflow_run_steps (
 )
  WITH (fillfactor = 70);
 
-CREATE INDEX steps_open_idx ON workflow_run_steps (run_id) WHERE status IN ('pending', 'queued', 'ready', 'running', 'waiting');
+CREATE INDEX steps_open_idx ON workflow_run_steps (run_id, position) WHERE status IN ('pending', 'queued', 'ready', 'running', 'waiting');
 
 CREATE INDEX steps_queued_idx ON workflow_run_steps (queue, queued_at) WHERE status = 'queued';
 

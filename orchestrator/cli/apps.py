@@ -10,8 +10,9 @@ import click
 from rich.text import Text
 
 from orchestrator.cli.acting import actor
+from orchestrator.cli.options import common
 from orchestrator.cli.output import console, note, print_json, print_lines, width_of
-from orchestrator.cli.session import common, open_database
+from orchestrator.cli.session import open_database
 from orchestrator.cli.start import read_input
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean, one_line

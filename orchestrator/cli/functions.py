@@ -9,8 +9,9 @@ from typing import Any
 import click
 from rich.text import Text
 
+from orchestrator.cli.options import common
 from orchestrator.cli.output import console, note, print_json, print_lines, width_of
-from orchestrator.cli.session import common, open_database
+from orchestrator.cli.session import open_database
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import ago, clean, one_line, parsed
 from orchestrator.config import Config

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli.options import common, limits
 from orchestrator.cli.output import print_json
-from orchestrator.cli.session import common, find, limits, open_database, plan_of
+from orchestrator.cli.session import find, open_database, plan_of
 from orchestrator.domain.draw import draw
 from orchestrator.domain.graph import Plan, make_plan
 from orchestrator.domain.parse import parse

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from orchestrator.cli.loglines import log_line
+from orchestrator.cli.options import common
 from orchestrator.cli.output import console, note, print_json_line, print_lines
-from orchestrator.cli.session import common, find, open_database
+from orchestrator.cli.session import find, open_database
 from orchestrator.services.tail import Tail
 from orchestrator.services.wait import read_status
 from orchestrator.store.db import Database

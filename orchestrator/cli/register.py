@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -10,12 +11,16 @@ from rich.text import Text
 
 from orchestrator.cli.acting import actor, open_engine
 from orchestrator.cli.marks import Signs
+from orchestrator.cli.options import common, limits
 from orchestrator.cli.output import console, note, print_json, print_lines
-from orchestrator.cli.session import common, limits
 from orchestrator.cli.text import clean
-from orchestrator.cli.validate import Checked, check_file, checked_lines, end_unless_valid, problem_lines
+from orchestrator.cli.validate import Checked, check_file, checked_lines, end_unless_valid, problem_json, problem_lines
+from orchestrator.domain.validate import warnings
+from orchestrator.errors import Problem
+from orchestrator.services.engine import Engine
 from orchestrator.services.register import Registered
 from orchestrator.services.register import register as register_document
+from orchestrator.store.reads import list_functions
 
 
 @click.command()
@@ -35,16 +40,31 @@ def register(files: Sequence[str], app: str | None, group: str | None, as_json: 
     checked = [check_file(file, allowed) for file in files]
     _refuse_invalid(checked, as_json)
     with open_engine() as engine:
-        registered = [
-            register_document(engine, one.document or {}, app=app, group=group, actor=actor()) for one in checked
-        ]
+        with engine.db.transaction() as conn:
+            known = {function["name"] for function in list_functions(conn)}
+        done = [_register(engine, one, app, group, known) for one in checked]
     if as_json:
-        print_json({"items": [_json(one, done) for one, done in zip(checked, registered, strict=True)]})
+        print_json({"items": [_json(one) for one in done]})
         return
     screen = console()
-    signs = Signs.of(screen)
-    for done in registered:
-        print_lines(screen, _lines(done, signs))
+    for one in done:
+        print_lines(screen, _lines(one, Signs.of(screen)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A document that is stored."""
+
+    checked: Checked
+    registered: Registered
+    warnings: Sequence[Problem]
+
+
+def _register(engine: Engine, checked: Checked, app: str | None, group: str | None, known: set[str]) -> _Done:
+    """Register one document. A function counts as known when a worker has announced it; with no workers, all do."""
+    registered = register_document(engine, checked.document or {}, app=app, group=group, actor=actor())
+    found = warnings(checked.definition, functions=known or None) if checked.definition else []
+    return _Done(checked, registered, found)
 
 
 def _refuse_invalid(checked: Sequence[Checked], as_json: bool) -> None:
@@ -59,18 +79,20 @@ def _refuse_invalid(checked: Sequence[Checked], as_json: bool) -> None:
     end_unless_valid(checked)
 
 
-def _lines(done: Registered, signs: Signs) -> list[Text]:
-    told = f"revision {done.revision}" if done.created else f"unchanged, revision {done.revision}"
-    line = Text.assemble((f"{signs.mark('succeeded')} ", "green"), (clean(done.workflow), "bold"), f": {told}")
-    line.append(f", {done.owner.kind} {clean(done.owner.name)}", "dim")
+def _lines(done: _Done, signs: Signs) -> list[Text]:
+    stored = done.registered
+    told = f"revision {stored.revision}" if stored.created else f"unchanged, revision {stored.revision}"
+    line = Text.assemble((f"{signs.mark('succeeded')} ", "green"), (clean(stored.workflow), "bold"), f": {told}")
+    line.append(f", {stored.owner.kind} {clean(stored.owner.name)}", "dim")
     return [line, *(part for warning in done.warnings for part in problem_lines(warning, "warning: "))]
 
 
-def _json(checked: Checked, done: Registered) -> dict[str, Any]:
-    return checked.as_json() | {
-        "workflow": done.workflow,
-        "revision": done.revision,
-        "created": done.created,
-        "owner": {"kind": done.owner.kind, "name": done.owner.name},
-        "warnings": [{"path": w.path, "message": w.message, "hint": w.hint} for w in done.warnings],
+def _json(done: _Done) -> dict[str, Any]:
+    stored = done.registered
+    return done.checked.as_json() | {
+        "workflow": stored.workflow,
+        "revision": stored.revision,
+        "created": stored.created,
+        "owner": {"kind": stored.owner.kind, "name": stored.owner.name},
+        "warnings": [problem_json(warning) for warning in done.warnings],
     }

@@ -6,7 +6,7 @@ import click
 
 from orchestrator.cli.acting import actor
 from orchestrator.cli.acts import act_on
-from orchestrator.cli.session import common
+from orchestrator.cli.options import common
 from orchestrator.cli.text import plural
 from orchestrator.services import retry as verb
 from orchestrator.services.engine import Engine

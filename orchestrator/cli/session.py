@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
-
-import click
 
 from orchestrator.config import Config
 from orchestrator.domain.graph import Plan
-from orchestrator.domain.limits import Limits
 from orchestrator.services.plans import Plans
 from orchestrator.store.db import Database
 from orchestrator.store.faults import told_in_words
 from orchestrator.store.reads import RunNow, find_run
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 _plans = Plans()
 
 
@@ -31,12 +26,6 @@ def open_database() -> Iterator[Database]:
         db.close()
 
 
-def limits() -> Limits:
-    """How large a document may be, as configured."""
-    config = Config.from_env(need=())
-    return Limits(document_bytes=config.max_document_bytes, steps=config.max_steps)
-
-
 def find(db: Database, run: str) -> str:
     """The id of the run that RUN means; raises `NotFound`."""
     with db.transaction() as conn:
@@ -47,10 +36,3 @@ def plan_of(db: Database, run: RunNow) -> Plan:
     """The plan the run follows."""
     with db.transaction() as conn:
         return _plans.get(conn, run.revision_id)
-
-
-def common(command: Command) -> Command:
-    """The options every command has."""
-    debug = click.option("--debug", is_flag=True, expose_value=False, hidden=True)
-    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-    return debug(as_json(command))

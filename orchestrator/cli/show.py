@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from orchestrator.cli.marks import Signs
+from orchestrator.cli.options import common
 from orchestrator.cli.output import console, print_json, print_json_stream, print_lines, width_of
 from orchestrator.cli.runpage import RunPage, run_page
-from orchestrator.cli.session import common, find, open_database, plan_of
+from orchestrator.cli.session import find, open_database, plan_of
 from orchestrator.cli.steplines import Around
 from orchestrator.cli.steppage import StepPage, step_page
 from orchestrator.domain.states import StepStatus

@@ -12,8 +12,8 @@ import click
 
 from orchestrator.cli.acting import actor, open_engine
 from orchestrator.cli.exits import Ended, Exit
+from orchestrator.cli.options import common
 from orchestrator.cli.output import note, print_json
-from orchestrator.cli.session import common
 from orchestrator.cli.text import json_block, one_line
 from orchestrator.domain.states import RunStatus
 from orchestrator.errors import InvalidInput, NotFound, OrchestratorError, Problem

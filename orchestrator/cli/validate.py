@@ -11,8 +11,8 @@ from rich.text import Text
 
 from orchestrator.cli.exits import Ended, Exit
 from orchestrator.cli.marks import Signs
+from orchestrator.cli.options import common, limits
 from orchestrator.cli.output import console, print_json, print_lines
-from orchestrator.cli.session import common, limits
 from orchestrator.cli.text import clean, plural
 from orchestrator.domain.definition import Definition
 from orchestrator.domain.limits import Limits
@@ -38,12 +38,13 @@ class Checked:
             "file": self.file,
             "valid": self.code is Exit.OK,
             "workflow": self.definition.name if self.definition else None,
-            "problems": [_problem_json(problem) for problem in self.problems],
-            "warnings": [_problem_json(problem) for problem in self.warnings],
+            "problems": [problem_json(problem) for problem in self.problems],
+            "warnings": [problem_json(problem) for problem in self.warnings],
         }
 
 
-def _problem_json(problem: Problem) -> dict[str, Any]:
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """A problem as every view has it."""
     return {"path": problem.path, "message": problem.message, "hint": problem.hint}
 
 
@@ -70,7 +71,7 @@ def check_file(file: str, limits: Limits) -> Checked:
     """Read and check one document."""
     try:
         document = read_document(file, limits=limits)
-        definition = parse(document)
+        definition = parse(document, limits=limits)
     except ProblemsError as error:
         return Checked(file, problems=error.problems, code=Exit.INVALID)
     except OrchestratorError as error:

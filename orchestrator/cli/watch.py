@@ -14,9 +14,10 @@ from rich.live import Live
 from orchestrator.cli.changes import Changes
 from orchestrator.cli.exits import Ended, Exit
 from orchestrator.cli.marks import Signs
+from orchestrator.cli.options import common
 from orchestrator.cli.output import console, note, print_json_line, print_lines, width_of
 from orchestrator.cli.screen import Size, changed_line, farewell, fits, run_line, screen
-from orchestrator.cli.session import common, find, open_database, plan_of
+from orchestrator.cli.session import find, open_database, plan_of
 from orchestrator.cli.steplines import Around
 from orchestrator.cli.tree import TreeLine, tree
 from orchestrator.domain.graph import Plan

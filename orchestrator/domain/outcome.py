@@ -131,7 +131,10 @@ def _after_loss(step: Step, facts: AttemptFacts, outcome: Outcome) -> Verdict:
 
 def _after_failure(step: Step, facts: AttemptFacts, outcome: Outcome, spread: float) -> Verdict:
     error = outcome.error
-    reason = Reason.TIMEOUT if outcome.kind is OutcomeKind.TIMED_OUT else Reason.ERROR
+    timed_out = outcome.kind is OutcomeKind.TIMED_OUT
+    if timed_out and _spent(facts, 0.0):
+        return _total_timeout(error)
+    reason = Reason.TIMEOUT if timed_out else Reason.ERROR
     if facts.cancel_requested or outcome.final or facts.attempt >= facts.max_attempts or not facts.retry_wanted:
         return End(StepStatus.FAILED, reason, error)
     policy = step.retry or Retry()

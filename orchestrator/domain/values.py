@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from orchestrator.domain.describe import class_name, clean_text, describe_exception
@@ -12,6 +13,7 @@ from orchestrator.errors import UnstorableValue
 __all__ = ["clean_text", "describe_exception", "storable"]
 
 MAX_DEPTH = 200
+_LOOKS = 200_000  # parts looked at to find the largest
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().raw_decode
@@ -197,14 +199,15 @@ def _named(key: Any) -> str:
 
 
 def _too_large(value: Any, max_bytes: int) -> UnstorableValue:
-    """Names the largest part at the top level; looks at 64 times what is allowed, no more."""
-    largest, place, left = 0, None, 64 * max_bytes
-    for part, item in _parts(value):
-        size = _size(item, left)
-        left -= size
+    """Names the largest part at the top level, as far as a short look tells."""
+    parts = list(_parts(value))
+    share = max(1, _LOOKS // max(1, len(parts)))
+    largest, place = 0, None
+    for part, item in parts:
+        size = _size(item, share)
         if size > largest:
             largest, place = size, (None, part)
-    where = f"; the largest part makes about {largest}" if place else ""
+    where = f"; the largest part makes about {largest} or more" if place else ""
     return UnstorableValue(_path(place), f"the value makes more than {max_bytes} bytes of JSON{where}")
 
 
@@ -214,21 +217,20 @@ def _parts(value: Any) -> Iterator[tuple[Any, Any]]:
     return enumerate(value) if isinstance(value, list | tuple) else iter(())
 
 
-def _size(value: Any, limit: int) -> int:
-    """About how many bytes of JSON `value` makes, counted to `limit`."""
+def _size(value: Any, looks: int) -> int:
+    """About how many bytes of JSON `value` makes, its first `looks` parts looked at."""
     stack = [value]
     size = 0
-    while stack and size < limit:
+    while stack and looks > 0:
         item = stack.pop()
+        looks -= 1
         size += 2
         if isinstance(item, str):
             size += len(item)
-        elif isinstance(item, dict):
-            size += sum(len(key) + 4 for key in item if isinstance(key, str))
-            stack += dict.values(item)
-        elif isinstance(item, list | tuple):
-            size += len(item)
-            stack += item
+        elif isinstance(item, dict | list | tuple):
+            size += 2 * len(item)
+            size += sum(len(part) + 3 for part, _ in islice(_parts(item), looks) if isinstance(part, str))
+            stack += (child for _, child in islice(_parts(item), looks))
     return size
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Row
@@ -20,6 +20,10 @@ from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope
 from orchestrator.store import steps, transition
 from orchestrator.store.transition import Lease, Queued
+
+Render = Callable[[Any, Mapping[str, Any] | None], Any]
+# What an attempt gets whose total_timeout ran out on its way here: it ends by its timeout, as any other.
+_SHORTEST = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def claim(engine: Engine, queued: Sequence[Queued], lease: Lease) -> list[Claime
     """The steps of a message that are still to be run, in the message's order. Losing the commit loses nothing."""
     with engine.db.transaction(lazy=True) as conn:
         rows = {row.id: claimed_from(row) for row in transition.claim(conn, queued, lease)}
-    return [rows[q.step_id] for q in queued if q.step_id in rows]
+    return [rows.pop(q.step_id) for q in queued if q.step_id in rows]
 
 
 def claimed_from(row: Row[Any]) -> Claimed:
@@ -69,35 +73,51 @@ def claimed_from(row: Row[Any]) -> Claimed:
 
 
 def prepare(engine: Engine, claimed: Claimed) -> Prepared:
-    """Render the attempt's input and arm its deadlines; raises `NotPrepared`."""
+    """Render the attempt's input and arm its deadlines; raises `NotPrepared`.
+
+    A step that has no template and no timeout, of a plan at hand, needs no transaction.
+    """
+    plan = engine.plans.at_hand(claimed.revision_id)
+    if plan is not None:
+        step = engine.effective(plan.at(claimed.position).step)
+        if step.timeout is None and step.total_timeout is None and compile_template(step.input).constant:
+            return _prepare(engine, claimed, step, _as_it_is)[0]
     with engine.db.transaction(lazy=True) as conn:
         plan = engine.plans.get(conn, claimed.revision_id)
         step = engine.effective(plan.at(claimed.position).step)
-        scope = RunScope(engine, conn, plan, claimed.run_id)
-        try:
-            spec = engine.functions.find(step.function or "")
-            kwargs, input_json, masker = _arguments(engine, scope, step)
-            timeout, total = (
-                _seconds(scope, step.timeout, "timeout"),
-                _seconds(scope, step.total_timeout, "total_timeout"),
-            )
-        except (ExpressionError, UnknownFunction) as error:
-            raise NotPrepared(_final(type(error).__name__, str(error))) from error
-        if timeout is not None or total is not None:
-            steps.arm_deadlines(conn, claimed.step_id, claimed.token, timeout, total)
+        prepared, total = _prepare(engine, claimed, step, RunScope(engine, conn, plan, claimed.run_id).render)
+        if prepared.timeout is None and total is None:
+            return prepared
+        allowed = steps.arm_deadlines(conn, claimed.step_id, claimed.token, prepared.timeout, total)
+    return replace(prepared, timeout=prepared.timeout if allowed is None else max(allowed, _SHORTEST))
+
+
+def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tuple[Prepared, float | None]:
+    """The call, and how many seconds all attempts together may take."""
+    try:
+        spec = engine.functions.find(step.function or "")
+        kwargs, input_json, masker = _arguments(engine, render, step)
+        timeout = _seconds(render(step.timeout, None), "timeout")
+        total = _seconds(render(step.total_timeout, None), "total_timeout")
+    except (ExpressionError, UnknownFunction) as error:
+        raise NotPrepared(_final(type(error).__name__, str(error))) from error
     _check_arguments(spec, kwargs, input_json)
-    return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker)
+    return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker), total
 
 
-def _arguments(engine: Engine, scope: RunScope, step: Step) -> tuple[dict[str, Any], str, Masker]:
+def _as_it_is(value: Any, extra: Mapping[str, Any] | None = None) -> Any:
+    return value
+
+
+def _arguments(engine: Engine, render: Render, step: Step) -> tuple[dict[str, Any], str, Masker]:
     """The keyword arguments, and their JSON text as it may be stored: without secrets."""
     template = compile_template(step.input)
     if template.constant or "secrets" not in template.references.roots:
-        return *_checked(engine, scope.render(step.input)), NOTHING_SECRET
-    kwargs, input_json = _checked(engine, scope.render(step.input, {"secrets": engine.secrets}))
+        return *_checked(engine, render(step.input, None)), NOTHING_SECRET
+    kwargs, input_json = _checked(engine, render(step.input, {"secrets": engine.secrets}))
     masker = Masker(engine.secrets.values())
     try:
-        _, input_json = _checked(engine, scope.render(step.input, {"secrets": dict.fromkeys(engine.secrets, MASK)}))
+        _, input_json = _checked(engine, render(step.input, {"secrets": dict.fromkeys(engine.secrets, MASK)}))
     except ExpressionError:  # a template that needs the real value, such as `secrets.port | int`
         input_json = masker.json(input_json)
     return kwargs, input_json, masker
@@ -123,8 +143,7 @@ def _check_arguments(spec: FunctionSpec, kwargs: dict[str, Any], input_json: str
         raise NotPrepared(_final("InvalidInput", str(error)), input_json) from error
 
 
-def _seconds(scope: RunScope, value: float | str | None, key: str) -> float | None:
-    seconds = scope.render(value)
+def _seconds(seconds: Any, key: str) -> float | None:
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 10**9:

@@ -21,20 +21,21 @@ class Plans:
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, conn: Connection, revision_id: str) -> Plan:
-        """The plan of a stored revision."""
+    def at_hand(self, revision_id: str) -> Plan | None:
+        """The plan, if it is in memory."""
         with self._lock:
             plan = self._plans.get(revision_id)
             if plan is not None:
                 self._plans.move_to_end(revision_id)
-                return plan
-        return self.of(workflows.load_revision(conn, revision_id))
+            return plan
+
+    def get(self, conn: Connection, revision_id: str) -> Plan:
+        """The plan of a stored revision."""
+        return self.at_hand(revision_id) or self.of(workflows.load_revision(conn, revision_id))
 
     def of(self, revision: Revision) -> Plan:
         """The plan of a revision at hand."""
-        plan = self._plans.get(revision.id)
-        if plan is None:
-            plan = make_plan(parse_trusted(revision.document))
+        plan = self.at_hand(revision.id) or make_plan(parse_trusted(revision.document))
         with self._lock:
             self._plans[revision.id] = plan
             self._plans.move_to_end(revision.id)

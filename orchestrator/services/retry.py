@@ -11,7 +11,7 @@ from orchestrator.domain.recount import recount
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.services.advance import advance
-from orchestrator.services.close import Advanced
+from orchestrator.services.close import Advanced, close_run
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
@@ -67,6 +67,8 @@ def _max_attempts(plan: Plan, position: int) -> int | None:
 
 
 def _go_on(conn: Connection, engine: Engine, plan: Plan, run_id: str, opened: set[int]) -> Advanced:
-    """Decide every opened step anew from its tally."""
+    """Decide every opened step anew from its tally; a run whose steps had all ended well ends anew at once."""
     scope = RunScope(engine, conn, plan, run_id)
+    if not opened:
+        return close_run(conn, scope, advance)
     return advance(conn, scope, [], sorted(opened))

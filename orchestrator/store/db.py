@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.exc import DBAPIError, OperationalError
+from psycopg2 import Error as DriverError
+from psycopg2 import extensions
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from orchestrator.errors import Unreachable
+
+# Ids are text everywhere; SQLAlchemy would have the driver make objects of them.
+_ID = extensions.new_type((2950,), "ID", extensions.UNICODE)
+_IDS = extensions.new_array_type((2951,), "IDS", _ID)
 
 
 class Database:
@@ -23,16 +31,17 @@ class Database:
 
         Works behind PgBouncer in transaction mode: no session state, no server-side prepared statements.
         """
-        return cls(
-            create_engine(
-                url,
-                pool_size=pool_size,
-                max_overflow=pool_size,
-                pool_pre_ping=True,
-                json_serializer=None,
-                connect_args={"application_name": application_name, "connect_timeout": 10},
-            )
+        engine = create_engine(
+            url,
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            json_serializer=None,
+            connect_args={"application_name": application_name, "connect_timeout": 10},
         )
+        event.listen(engine, "connect", _ids_as_text)
+        event.listen(engine, "checkin", _note_time)
+        event.listen(engine, "checkout", _ping_if_rested)
+        return cls(engine)
 
     @contextmanager
     def transaction(self, *, lazy: bool = False) -> Iterator[Connection]:
@@ -50,13 +59,13 @@ class Database:
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
-            raise Unreachable(f"the connection to Postgres broke: {str(error.orig).strip()}") from error
+            raise Unreachable(f"the connection to Postgres broke: {_one_line(error)}") from error
 
     def _connect(self) -> Connection:
         try:
             return self.engine.connect()
         except OperationalError as error:
-            raise Unreachable(f"cannot reach Postgres: {str(error.orig).strip()}") from error
+            raise Unreachable(f"cannot reach Postgres: {_one_line(error)}") from error
 
     def after_fork(self) -> None:
         """Forget the connections inherited from a parent process, without closing them under it."""
@@ -64,3 +73,33 @@ class Database:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def _one_line(error: DBAPIError) -> str:
+    return " ".join(str(error.orig).split())
+
+
+def _ids_as_text(connection: extensions.connection, record: object) -> None:
+    extensions.register_type(_ID, connection)
+    extensions.register_type(_IDS, connection)
+
+
+# A connection used a moment ago is not asked whether it lives: that costs a round trip for each transaction.
+# One that broke within that moment shows in its first statement, as `Unreachable`.
+_TRUSTED_SECONDS = 3.0
+
+
+def _note_time(connection: object, record: ConnectionPoolEntry) -> None:
+    record.info["used_at"] = time.monotonic()
+
+
+def _ping_if_rested(connection: extensions.connection, record: ConnectionPoolEntry, proxy: object) -> None:
+    used_at = record.info.get("used_at")
+    if used_at is None or time.monotonic() - used_at < _TRUSTED_SECONDS:
+        return
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        connection.rollback()
+    except DriverError as error:
+        raise DisconnectionError from error

@@ -119,9 +119,11 @@ def lock_attempt(conn: Connection, step_id: str, token: str) -> Row[Any] | None:
     return conn.execute(_LOCK_ATTEMPT, {"id": step_id, "token": token}).first()
 
 
+# From the far end, where what is still open is likely to lie: nearer ones leave dead index entries behind.
 _OPEN = text("""
-SELECT EXISTS (SELECT FROM workflow_run_steps
-  WHERE run_id = :run_id AND status IN ('pending', 'ready', 'queued', 'running', 'waiting'))
+SELECT (SELECT position FROM workflow_run_steps
+  WHERE run_id = :run_id AND status IN ('pending', 'ready', 'queued', 'running', 'waiting')
+  ORDER BY position DESC LIMIT 1) IS NOT NULL
 """)
 
 
@@ -177,17 +179,27 @@ def load_ends(conn: Connection, run_id: str, positions: Sequence[int]) -> dict[i
 
 
 _DEADLINES = text("""
-UPDATE workflow_run_steps SET
-  attempt_deadline_at = orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision)),
-  total_deadline_at = coalesce(total_deadline_at,
-    orchestrator_now() + make_interval(secs => CAST(:total AS double precision)))
-WHERE id = :id AND claim_token = :token
+WITH armed AS (
+  SELECT orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision)) AS attempt,
+    coalesce(total_deadline_at, orchestrator_now() + make_interval(secs => CAST(:total AS double precision))) AS total
+  FROM workflow_run_steps WHERE id = :id
+)
+UPDATE workflow_run_steps s SET attempt_deadline_at = least(a.attempt, a.total), total_deadline_at = a.total
+FROM armed a WHERE s.id = :id AND s.claim_token = :token
+RETURNING extract(epoch FROM s.attempt_deadline_at - orchestrator_now())::float8
 """)
 
 
-def arm_deadlines(conn: Connection, step_id: str, token: str, timeout: float | None, total: float | None) -> None:
-    """Set when the attempt, and all attempts together (once, at the first), must have ended; seconds from now."""
-    conn.execute(_DEADLINES, {"id": step_id, "token": token, "timeout": timeout, "total": total})
+def arm_deadlines(
+    conn: Connection, step_id: str, token: str, timeout: float | None, total: float | None
+) -> float | None:
+    """Set when the attempt, and all attempts together (once, at the first), must have ended; seconds from now.
+
+    Returns how many seconds the attempt may take; None when its claim no longer holds.
+    """
+    values = {"id": step_id, "token": token, "timeout": timeout, "total": total}
+    allowed: float | None = conn.execute(_DEADLINES, values).scalar()
+    return allowed
 
 
 _REQUEST_CANCEL = text("""
@@ -220,7 +232,7 @@ FROM unnest(
   CAST(:position AS int[]), CAST(:remaining AS int[]), CAST(:satisfied AS int[]), CAST(:failed AS int[]),
   CAST(:upstream_failed AS int[]), CAST(:skipped AS int[]), CAST(:edge_errors AS int[]), CAST(:truth AS text[])
 ) AS c (position, remaining, satisfied, failed, upstream_failed, skipped, edge_errors, truth)
-WHERE s.run_id = :run_id AND s.position = c.position
+WHERE s.run_id = :run_id AND s.position = c.position AND s.position = ANY(CAST(:position AS int[]))
 """)
 
 

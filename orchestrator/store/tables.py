@@ -207,7 +207,8 @@ workflow_run_steps = Table(
         " + upstream_failed_sources + skipped_sources",
         name="tally",
     ),
-    Index("steps_open_idx", "run_id", postgresql_where=text(f"status IN {one_of(STEP_OPEN)}")),
+    # With the position, so that looking for one open step of a run never reads the others.
+    Index("steps_open_idx", "run_id", "position", postgresql_where=text(f"status IN {one_of(STEP_OPEN)}")),
     Index(
         "steps_ready_idx",
         "queue",

@@ -154,6 +154,7 @@ def retry_attempt(
     return conn.execute(_RETRY, values | {"lost": int(lost), "input": input_json}).first() is not None
 
 
+# The rows are named twice: by the join alone the planner would read the whole run for one row.
 _APPLY = text("""
 UPDATE workflow_run_steps s SET
   remaining_sources = c.remaining, satisfied_sources = c.satisfied, failed_sources = c.failed,
@@ -171,7 +172,7 @@ FROM unnest(
   CAST(:queue AS text[])
 ) AS c (position, remaining, satisfied, failed, upstream_failed, skipped, edge_errors, truth, status, reason, error,
   output, queue)
-WHERE s.run_id = :run_id AND s.position = c.position
+WHERE s.run_id = :run_id AND s.position = c.position AND s.position = ANY(CAST(:position AS int[]))
 """)
 
 
@@ -304,7 +305,7 @@ UPDATE workflow_run_steps s SET status = 'pending', ready_at = NULL, reason = NU
   started_at = NULL, next_attempt_at = NULL, queued_at = NULL, attempt_base = s.attempt, lost_count = 0,
   total_deadline_at = NULL, max_attempts = c.max_attempts
 FROM unnest(CAST(:positions AS int[]), CAST(:max_attempts AS int[])) AS c (position, max_attempts)
-WHERE s.run_id = :run_id AND s.position = c.position
+WHERE s.run_id = :run_id AND s.position = c.position AND s.position = ANY(CAST(:positions AS int[]))
 """)
 
 

@@ -78,7 +78,9 @@ def join_group(conn: Connection, app: Owner, group: Owner | None) -> None:
 
 def set_config(conn: Connection, app: Owner, config_json: str) -> None:
     """Store the app's configuration, JSON text."""
-    conn.execute(text("UPDATE apps SET config = CAST(:config AS json) WHERE id = :id"), {"id": app.id, "config": config_json})
+    conn.execute(
+        text("UPDATE apps SET config = CAST(:config AS json) WHERE id = :id"), {"id": app.id, "config": config_json}
+    )
 
 
 def load_apps(conn: Connection) -> Sequence[Row[Any]]:

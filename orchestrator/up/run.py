@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from orchestrator.broker import ping
 from orchestrator.config import Config
 from orchestrator.data_folder import DataFolder, Running
 from orchestrator.embedded import Guardian, Servers
 from orchestrator.embedded.ports import next_free_port
 from orchestrator.store.migrate import upgrade
+from orchestrator.transport import ping
 from orchestrator.up.banner import banner
 from orchestrator.up.console import Console
 from orchestrator.up.example import Example, run_example, was_shown
@@ -76,8 +76,9 @@ def _start(
     folder.publish(Running(os.getpid(), config.database_url, config.broker_url, web_url))
     wait_web(web_url, stack.mend, console)
     wait_worker(config.database_url, time.monotonic() - began, stack.mend, console)
+    seconds = time.monotonic() - began
     run_id = run_example(example, config, folder, console) if showing else None
-    console.say(banner(config, web_url, time.monotonic() - began, run_id))
+    console.say(banner(config, web_url, seconds, run_id))
 
 
 @contextmanager

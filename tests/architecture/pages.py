@@ -11,6 +11,7 @@ from tests.architecture.source import ROOT
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_SETTINGS = re.compile(r"^(?:[A-Z_]+=\S+ )+")
 _HEADING = re.compile(r"^#+\s+(.+)$", re.MULTILINE)
 
 
@@ -46,10 +47,12 @@ class Page:
 
     def commands(self, program: str) -> Iterator[str]:
         """Command lines of a program, in blocks of shell text and in inline code."""
-        shells = (line for info, body in self.blocks() if info in ("sh", "bash", "console") for line in body.splitlines())
+        shells = (
+            line for info, body in self.blocks() if info in ("sh", "bash", "console") for line in body.splitlines()
+        )
         lines = [line.removeprefix("$ ").strip() for line in shells] + self.inline
         for line in lines:
-            command = line.partition("  #")[0].strip()
+            command = _SETTINGS.sub("", line.partition("  #")[0].strip()).removeprefix(".venv/bin/")
             if command == program or command.startswith(program + " "):
                 yield command
 

@@ -66,7 +66,7 @@ def nothing_is_open(result: RunResult) -> bool:
     return steps and result.status in ("succeeded", "failed", "canceled")
 
 
-@examples(250)
+@examples(160)
 @given(workflows(stops=False), st.data())
 def test_a_run_ends_as_the_specification_says(workflow: Workflow, data: st.DataObject) -> None:
     result, ran = played(workflow, any_order(data))
@@ -76,7 +76,7 @@ def test_a_run_ends_as_the_specification_says(workflow: Workflow, data: st.DataO
     assert agrees(replayed(workflow, ran, eager=True), result)
 
 
-@examples(250)
+@examples(160)
 @given(workflows(), st.data())
 def test_a_run_that_failures_may_stop_ends_as_the_specification_says(workflow: Workflow, data: st.DataObject) -> None:
     """When such a run stops, a step that will not run may or may not have been told so yet."""
@@ -86,7 +86,7 @@ def test_a_run_that_failures_may_stop_ends_as_the_specification_says(workflow: W
     assert agrees(replayed(workflow, ran, eager=False), result) or agrees(replayed(workflow, ran, eager=True), result)
 
 
-@examples(100)
+@examples(50)
 @given(workflows(stops=False), st.data())
 def test_how_a_step_ends_does_not_depend_on_the_order(workflow: Workflow, data: st.DataObject) -> None:
     one, _ = played(workflow, first_come)
@@ -95,7 +95,7 @@ def test_how_a_step_ends_does_not_depend_on_the_order(workflow: Workflow, data: 
         assert (other.status, ends(other)) == (one.status, ends(one))
 
 
-@examples(60)
+@examples(40)
 @given(workflows(), st.data())
 def test_every_attempt_is_in_the_history_with_its_end(workflow: Workflow, data: st.DataObject) -> None:
     result, ran = played(workflow, any_order(data))

@@ -48,19 +48,19 @@ def agrees_and_is_over(run: Operating) -> None:
     assert run.agreed(), [(r.run, r.status, r.reason) for r in run.references]
 
 
-@examples(80)
+@examples(60)
 @given(workflows(most=6), some_of(_WORK, _HOLDS), st.data())
 def test_pausing_changes_no_end(workflow: Workflow, acts: list[str], data: st.DataObject) -> None:
     operated(workflow, acts, data, agrees_and_is_over)
 
 
-@examples(80)
+@examples(60)
 @given(workflows(most=6), some_of(_WORK, _CANCELS, _HOLDS), st.data())
 def test_a_run_cancelled_at_any_moment_ends_right(workflow: Workflow, acts: list[str], data: st.DataObject) -> None:
     operated(workflow, acts, data, agrees_and_is_over)
 
 
-@examples(80)
+@examples(60)
 @given(workflows(most=6, stops=False), some_of(_WORK, _LOSSES), st.data())
 def test_lost_attempts_are_run_again_and_late_results_change_nothing(
     workflow: Workflow, acts: list[str], data: st.DataObject
@@ -74,7 +74,7 @@ def test_everything_at_once_ends_right(workflow: Workflow, acts: list[str], data
     operated(workflow, acts, data, agrees_and_is_over)
 
 
-@examples(80)
+@examples(60)
 @given(workflows(most=6), some_of(_WORK, _CANCELS), st.data())
 def test_an_operators_retry_runs_what_failed_and_nothing_that_succeeded(
     workflow: Workflow, acts: list[str], data: st.DataObject

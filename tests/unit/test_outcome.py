@@ -122,6 +122,12 @@ def test_no_attempt_begins_past_total_timeout() -> None:
         assert "KeyError" in follows.error.message  # what the last attempt said is not lost
 
 
+def test_an_attempt_cut_short_by_total_timeout_says_so() -> None:
+    follows = after(Outcome.timed_out(5), replace(FACTS, attempt=3, total_seconds_left=0.0))
+    assert isinstance(follows, End)
+    assert follows.reason is Reason.TOTAL_TIMEOUT
+
+
 def test_an_attempt_that_fits_in_total_timeout_is_made() -> None:
     assert after(Outcome.failed(ERROR), replace(FACTS, total_seconds_left=7.1), retrying(delay=7)) == Again(7, ERROR)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -14,9 +15,14 @@ from orchestrator.domain.near import did_you_mean
 
 TEN_YEARS = 10 * 365 * 86400
 NAME_LENGTH = 255
-# Joiners that scripts and emoji need; Unicode counts them as format characters.
-_JOINERS = "\u200c\u200d"
-_NAME_PATTERN = r"^(?! )(?:[^\p{C}\p{Z}]|[ \u200c\u200d])+(?<! )$"
+# What no name may hold: controls, blanks other than the space, and characters that do not show or turn text around.
+# Written out, so that a name is as good with every version of Unicode, here and in an editor. Joiners are allowed.
+_HIDDEN = (
+    r"\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200b\u200e\u200f\u2028-\u202f\u205f-\u206f"
+    r"\u3000\ud800-\uf8ff\ufeff\ufff9-\uffff"
+)
+_NAME_PATTERN = rf"^[^ {_HIDDEN}]([^{_HIDDEN}]*[^ {_HIDDEN}])?$"
+_FIND_HIDDEN = re.compile(f"[{_HIDDEN}]")
 
 
 class Part(fields.Field[Any]):
@@ -79,9 +85,9 @@ class Name(Text):
         super().check(value)
         if value[0] == " " or value[-1] == " ":
             raise wrong("must not begin or end with a blank")
-        for character in () if value.isprintable() else value:
-            if not character.isprintable() and character not in _JOINERS:
-                raise wrong(f"must be printable: U+{ord(character):04X} is not")
+        hidden = _FIND_HIDDEN.search(value)
+        if hidden is not None:
+            raise wrong(f"must be printable: U+{ord(hidden.group()):04X} is not")
 
     def shape(self) -> dict[str, Any]:
         return super().shape() | {"pattern": _NAME_PATTERN}

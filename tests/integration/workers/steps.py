@@ -86,9 +86,11 @@ def swallow(ctx: AttemptContext, journal: str, file: str) -> str:
 
 @function(name="t.hold_interpreter")
 def hold_interpreter(ctx: AttemptContext, journal: str, seconds: int) -> int:
-    """Keep the interpreter's lock for seconds, as a long call into C does."""
+    """Keep the interpreter's lock for seconds, as a long call into C does; signals are not seen before its end."""
     note(journal, kind="start", step=ctx.step, attempt=ctx.attempt)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     ctypes.PyDLL(None).sleep(seconds)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     note(journal, kind="end", step=ctx.step, attempt=ctx.attempt)
     return ctx.attempt
 

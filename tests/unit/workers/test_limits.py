@@ -25,7 +25,9 @@ def board() -> LocalBoard:
 @pytest.fixture
 def main_thread(board: LocalBoard) -> Iterator[MainThread]:
     before = signal.getsignal(INTERRUPT)
-    yield MainThread(board)
+    made = MainThread(board)
+    with made.held():  # the first use sets the signals
+        yield made
     signal.signal(INTERRUPT, before)
 
 
@@ -167,6 +169,67 @@ def test_an_attempt_is_interrupted_at_most_once(main_thread: MainThread, board: 
     with pytest.raises(AttemptCanceled), main_thread.call(token, None):
         call()
     assert cleaned == ["cleaned"]
+
+
+@pytest.fixture
+def pool_child(board: LocalBoard) -> Iterator[MainThread]:
+    """As in a child of a pool, whose own handler of SIGTERM raises SystemExit."""
+
+    def leave(*_: object) -> None:
+        raise SystemExit(15)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, INTERRUPT)}
+    signal.signal(signal.SIGTERM, leave)
+    yield MainThread(board, forked=True)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_pool_process_told_to_go_ends_its_function_stores_what_it_has_and_goes(
+    pool_child: MainThread, board: LocalBoard
+) -> None:
+    done: list[str] = []
+
+    def call() -> None:
+        terminate()
+        never()
+
+    def message() -> None:
+        with pool_child.held():
+            with pytest.raises(SystemExit), pool_child.call(entered(board), None):
+                call()
+            assert pool_child.stopping
+            terminate()
+            done.append("stored")
+
+    with pytest.raises(SystemExit) as caught:
+        message()
+    assert caught.value.code == 15
+    assert done == ["stored"]
+
+
+def test_a_pool_process_told_to_go_while_it_stores_goes_afterwards(pool_child: MainThread) -> None:
+    done: list[str] = []
+
+    def message() -> None:
+        with pool_child.held():
+            terminate()
+            done.append("stored")
+
+    with pytest.raises(SystemExit):
+        message()
+    assert done == ["stored"]
+
+
+def test_an_idle_pool_process_told_to_go_goes_at_once(pool_child: MainThread) -> None:
+    with pool_child.held():
+        pass
+    with pytest.raises(SystemExit):
+        terminate()
 
 
 def test_clearing_makes_good_for_an_interrupt_on_the_way_into_the_call(

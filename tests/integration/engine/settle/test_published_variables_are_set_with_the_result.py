@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from orchestrator import testing
+from orchestrator.domain.outcome import Outcome
 from orchestrator.services.claim import claim
 from orchestrator.services.settle import settle
-from orchestrator.domain.outcome import Outcome
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Lease
 from tests.documents import FUNCTIONS, document, step
@@ -59,7 +59,11 @@ def test_a_publish_that_cannot_be_rendered_fails_the_step_for_good_and_sets_noth
 
 def test_a_failure_publishes_what_publish_on_failure_says_and_nothing_else() -> None:
     failing = step(
-        "a", function="fail", publish={"x": "never"}, publish_on_failure={"why": "{{ error.message }}"}, on_error="ignore"
+        "a",
+        function="fail",
+        publish={"x": "never"},
+        publish_on_failure={"why": "{{ error.message }}"},
+        on_error="ignore",
     )
     result = testing.run(document(failing, vars={"x": 0, "why": None}), None, FUNCTIONS)
     assert result.vars == {"x": 0, "why": "no luck"}

@@ -1,0 +1,176 @@
+"""The decisions of docs/silent.md."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from orchestrator import Skip, testing
+from orchestrator.errors import InvalidInput
+from orchestrator.services.cancel import cancel
+from orchestrator.services.retry import retry
+from orchestrator.services.start import StartOptions
+
+
+def boom(**_: Any) -> None:
+    raise ValueError("boom")
+
+
+def skip() -> None:
+    raise Skip("nothing to do")
+
+
+FUNCTIONS = {"boom": boom, "ok": lambda **_: 1, "skip": skip, "slow": lambda: testing.sleep(10)}
+
+
+def run(*steps: dict[str, Any], given: Any = None, **document: Any) -> testing.RunResult:
+    return testing.run({"name": "silent", "steps": list(steps), **document}, given, functions=FUNCTIONS)
+
+
+def test_a_pass_step_gives_its_input_and_has_no_attempt() -> None:
+    step = run({"name": "a", "pass": True, "input": {"x": "{{ 1 + 1 }}"}}).steps["a"]
+    assert (step.status, step.output, step.attempts, step.started_at) == ("succeeded", {"x": 2}, 0, None)
+
+
+def test_skip_raised_by_a_function_skips_what_follows_like_a_false_condition() -> None:
+    steps = run({"name": "a", "function": "skip"}, {"name": "b", "function": "ok", "depends_on": "a"}).steps
+    assert (steps["a"].status, steps["a"].reason) == ("skipped", "function")
+    assert steps["b"].status == "skipped"
+
+
+def test_continue_is_a_success_for_rules_and_a_failure_for_failure_edges() -> None:
+    steps = run(
+        {"name": "a", "function": "boom", "on_error": "continue"},
+        {"name": "rule", "function": "ok", "depends_on": "a", "trigger_rule": "all_failed"},
+        {"name": "edge", "function": "ok", "depends_on": [{"step": "a", "on": "failure"}]},
+    ).steps
+    assert (steps["rule"].status, steps["edge"].status) == ("skipped", "succeeded")
+
+
+def test_a_fault_in_publish_fails_the_step_for_good() -> None:
+    step = run({"name": "a", "function": "ok", "publish": {"x": "{{ result.y }}"}, "retry": {"max_attempts": 3}}).steps[
+        "a"
+    ]
+    assert (step.status, step.attempts) == ("failed", 1)
+
+
+def test_a_fault_in_publish_on_failure_is_added_to_the_error() -> None:
+    step = run({"name": "a", "function": "boom", "publish_on_failure": {"x": "{{ input.y }}"}}).steps["a"]
+    assert step.error is not None
+    assert step.error["type"] == "ValueError"
+    assert "publish_on_failure" in step.error["message"]
+
+
+@pytest.mark.parametrize("step", [{"function": "ok", "input": "{{ input.n }}"}, {"function": "nobody"}])
+def test_what_trying_again_would_not_help_is_not_tried_again(step: dict[str, Any]) -> None:
+    result = run({"name": "a", "retry": {"max_attempts": 3}, **step}, given={"n": 3})
+    assert result.steps["a"].attempts == 1
+
+
+def test_started_at_is_that_of_the_latest_attempt() -> None:
+    step = run({"name": "a", "function": "boom", "retry": {"max_attempts": 2, "delay": 60}}).steps["a"]
+    assert step.started_at is not None
+    assert step.finished_at is not None
+    assert step.finished_at - step.started_at < timedelta(seconds=60)
+
+
+def test_total_timeout_counts_from_the_first_attempt() -> None:
+    retry_often = {"max_attempts": 9, "delay": 3}
+    step = run({"name": "a", "function": "boom", "total_timeout": 5, "retry": retry_often}).steps["a"]
+    assert (step.reason, step.attempts) == ("total_timeout", 2)
+
+
+def test_without_output_the_last_steps_are_the_output_null_where_they_did_not_succeed() -> None:
+    result = run(
+        {"name": "a", "function": "ok"},
+        {"name": "b", "function": "ok", "depends_on": "a"},
+        {"name": "c", "function": "boom", "on_error": "ignore"},
+        {"name": "d", "function": "skip"},
+    )
+    assert result.output == {"b": 1, "c": None, "d": None}
+
+
+def test_a_run_has_the_error_of_the_first_failure_that_nothing_handled() -> None:
+    result = run(
+        {"name": "a", "function": "boom", "on_error": "ignore"},
+        {"name": "b", "function": "boom"},
+        {"name": "c", "function": "boom"},
+    )
+    assert result.error == {"type": "ValueError", "message": "boom", "step": "b"}
+
+
+@pytest.mark.parametrize("wrong", [{"output": "{{ input.x }}"}, {"output_schema": {"required": ["x"]}}])
+def test_an_output_that_cannot_be_made_or_is_refused_fails_the_run(wrong: dict[str, Any]) -> None:
+    result = run({"name": "a", "function": "ok"}, **wrong)
+    assert (result.status, result.steps["a"].status) == ("failed", "succeeded")
+
+
+def test_a_variable_that_cannot_be_made_refuses_the_start() -> None:
+    with pytest.raises(InvalidInput, match="vars.x"):
+        run({"name": "a", "function": "ok"}, vars={"x": "{{ input.y }}"})
+
+
+def test_an_idempotency_key_gives_the_first_run_whatever_the_input() -> None:
+    document = {"name": "silent", "steps": [{"name": "a", "pass": True}]}
+    with testing.sandbox() as box:
+        first = box.start(document, {"n": 1}, StartOptions(idempotency_key="k"))
+        assert box.start(document, {"n": 2}, StartOptions(idempotency_key="k")) == first
+
+
+def test_drain_gives_up_a_waiting_retry_and_keeps_its_error() -> None:
+    step = run(
+        {"name": "later", "function": "boom", "retry": {"max_attempts": 2, "delay": 60}},
+        {"name": "now", "function": "boom"},
+        failure_mode="drain",
+    ).steps["later"]
+    assert (step.status, step.reason) == ("canceled", "drain")
+    assert step.error is not None
+    assert step.error["type"] == "ValueError"
+
+
+def test_while_a_run_is_canceling_a_failed_attempt_is_not_repeated_and_keeps_its_error() -> None:
+    def cancel_and_fail(ctx: Any) -> None:
+        cancel(box.engine, ctx.run_id)
+        raise ValueError("too late")
+
+    steps = [{"name": "a", "function": "act", "retry": {"max_attempts": 3}}]
+    with testing.sandbox(functions={"act": cancel_and_fail}) as box:
+        run_id = box.start({"name": "silent", "steps": steps})
+        box.drive(run_id)
+        result = box.result(run_id)
+    step = result.steps["a"]
+    assert (result.status, step.status, step.attempts) == ("canceled", "failed", 1)
+    assert step.error is not None
+    assert step.error["message"] == "too late"
+
+
+def test_on_finish_runs_last_reads_the_other_handler_and_sees_what_the_run_will_be() -> None:
+    result = run(
+        {"name": "a", "function": "boom"},
+        on_failure={"pass": True, "input": "{{ run.status }} at {{ run.error.step }}"},
+        on_finish={"pass": True, "input": "{{ steps.on_failure.output }}"},
+    )
+    assert result.steps["on_finish"].output == "failed at a"
+    assert "on_success" not in result.steps
+
+
+def test_an_operators_retry_keeps_what_succeeded_and_runs_the_handlers_again() -> None:
+    calls: list[str] = []
+
+    def mend() -> int:
+        calls.append("b")
+        if calls.count("b") == 1:
+            raise ValueError("boom")
+        return 2
+
+    functions = {"first": lambda: calls.append("a"), "mend": mend, "tell": lambda: calls.append("finish")}
+    steps = [{"name": "a", "function": "first"}, {"name": "b", "function": "mend", "depends_on": "a"}]
+    with testing.sandbox(functions=functions) as box:
+        run_id = box.start({"name": "silent", "steps": steps, "on_finish": {"function": "tell"}})
+        box.drive(run_id)
+        retry(box.engine, run_id)
+        box.drive(run_id)
+        assert box.result(run_id).status == "succeeded"
+    assert calls == ["a", "b", "finish", "b", "finish"]

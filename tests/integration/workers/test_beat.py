@@ -1,0 +1,131 @@
+"""The coordinator in beat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+
+from orchestrator.store.db import Database
+from tests.integration.workers.fleet import ROOT, Fleet
+from tests.support import wait_for
+
+
+def retried(fleet: Fleet) -> dict[str, Any]:
+    """A step whose second attempt only a coordinator makes due."""
+    given = {"journal": fleet.journal, "file": fleet.flag("never")}
+    retry = {"max_attempts": 2, "delay": 0.3}
+    return {"name": "a", "function": "t.first_hangs", "input": given, "timeout": 0.2, "retry": retry}
+
+
+def test_a_beat_announces_itself_and_says_goodbye(fleet: Fleet) -> None:
+    beat = fleet.beat()
+    (row,) = fleet.rows("SELECT * FROM workers")
+    assert (row.kind, row.pid, row.stopped_at) == ("beat", beat.pid, None)
+    assert beat.stop() == 0
+    (row,) = fleet.rows("SELECT * FROM workers")
+    assert row.stopped_at is not None
+    assert "Traceback" not in beat.said()
+
+
+def test_a_beat_leaves_no_file_behind(fleet: Fleet) -> None:
+    before = set(Path(ROOT).iterdir())
+    fleet.beat().stop()
+    assert set(Path(ROOT).iterdir()) - before == set()
+
+
+def test_due_retries_run(fleet: Fleet) -> None:
+    fleet.beat()
+    fleet.worker()
+    assert fleet.ended(fleet.start([retried(fleet)]))["output"] == {"a": 2}
+
+
+def test_a_killed_beat_is_not_missed_while_another_runs(fleet: Fleet) -> None:
+    first = fleet.beat()
+    fleet.beat()
+    fleet.worker()
+    first.kill()
+    assert fleet.ended(fleet.start([retried(fleet)]))["output"] == {"a": 2}
+
+
+def test_three_beats_do_no_harm(fleet: Fleet) -> None:
+    beats = [fleet.beat(TICK_SECONDS="0.05") for _ in range(3)]
+    fleet.worker()
+    runs = [fleet.start([retried(fleet)]) for _ in range(3)]
+    for run_id in runs:
+        assert fleet.ended(run_id)["output"] == {"a": 2}
+        assert fleet.tried(run_id, "a") == ["timed_out", "succeeded"]
+    assert not any("Traceback" in beat.said() for beat in beats)
+
+
+def test_a_backlog_on_the_workers_does_not_starve_the_coordinator(fleet: Fleet) -> None:
+    """A dead worker's step is reclaimed while the only worker is busy; a tick sent to the workers could not do it."""
+    fleet.beat()
+    busy = fleet.worker("solo")
+    given = {"journal": fleet.journal, "file": fleet.flag("go")}
+    fleet.start([{"name": "busy", "function": "t.wait", "input": given}])
+    fleet.wait_event("start", "busy")
+    doomed = fleet.worker("solo")
+    run_id = fleet.start([{"name": "b", "function": "t.first_hangs", "input": given}])
+    fleet.wait_event("start", "b")
+    doomed.kill()
+    wait_for(lambda: fleet.tried(run_id, "b") == ["lost"], what="the step is reclaimed")
+    fleet.raise_flag("go")
+    assert fleet.ended(run_id)["output"] == {"b": 2}
+    assert busy.popen.poll() is None
+
+
+def test_celerys_own_scheduler_coordinates_through_a_worker(fleet: Fleet) -> None:
+    schedule = str(fleet.folder / "schedule")
+    fleet.start_only("beat", ["-S", "celery.beat:PersistentScheduler", "-s", schedule])
+    fleet.worker()
+    assert fleet.ended(fleet.start([retried(fleet)]))["output"] == {"a": 2}
+
+
+@contextmanager
+def closed(fleet: Fleet) -> Iterator[None]:
+    """The database lets nobody in."""
+    name = make_url(fleet.database_url).database
+    server = Database.connect(fleet.database_url.rpartition("/")[0] + "/postgres")
+    try:
+        with server.transaction() as conn:
+            conn.execute(text(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'))
+        with server.transaction() as conn:
+            conn.execute(text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :n"), {"n": name})
+        yield
+        with server.transaction() as conn:
+            conn.execute(text(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'))
+    finally:
+        server.close()
+
+
+def test_an_outage_of_postgres_longer_than_the_lease_loses_no_attempt(fleet: Fleet) -> None:
+    """One attempt runs through the outage, one ends in it; neither is run again, and no process dies."""
+    beat = fleet.beat(LEASE_SECONDS="2")
+    worker = fleet.worker(LEASE_SECONDS="2")
+    given = {"journal": fleet.journal, "file": fleet.flag("go")}
+    ends_within = {"journal": fleet.journal, "file": fleet.flag("end")}
+    run_id = fleet.start(
+        [
+            {"name": "a", "function": "t.wait", "input": given},
+            {"name": "b", "function": "t.wait", "input": ends_within},
+            retried(fleet) | {"name": "c", "depends_on": ["b"]},
+        ]
+    )
+    fleet.wait_event("start", "a")
+    fleet.wait_event("start", "b")
+    with closed(fleet):
+        wait_for(lambda: all("goes on when it answers" in process.said() for process in (beat, worker)))
+        fleet.raise_flag("end")
+        wait_for(lambda: fleet.clock("outage") > 4, what="the leases are over")
+    fleet.raise_flag("go")
+    assert fleet.ended(run_id)["output"] == {"a": 1, "c": 2}
+    assert fleet.tried(run_id, "a") == fleet.tried(run_id, "b") == ["succeeded"]
+    for process in (beat, worker):
+        assert "answers again" in process.said()
+        assert "Traceback" not in process.said()
+    assert beat.said().count("goes on when it answers") == 1

@@ -1,0 +1,199 @@
+"""Running messages in this process, where the store can be made to fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import Unreachable
+from orchestrator.functions import load_modules
+from orchestrator.ids import new_token
+from orchestrator.services.engine import Engine, Settings
+from orchestrator.services.register import register
+from orchestrator.services.settle import Settled
+from orchestrator.services.start import start
+from orchestrator.store import outcomes
+from orchestrator.store.db import Database
+from orchestrator.store.transition import Lease, Queued
+from workers import executor
+from workers.board import LocalBoard
+from workers.executor import Desk, run_message
+from workers.limits import Fences
+from workers.live import Reporter
+
+
+class Sent:
+    """A transport that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Queued] = []
+
+    def send(self, queue: str, queued: Any) -> None:
+        self.waiting.extend(queued)
+
+    def depth(self, queue: str) -> int | None:
+        return len(self.waiting)
+
+
+@pytest.fixture
+def sent() -> Sent:
+    return Sent()
+
+
+@pytest.fixture
+def desk(db: Database, sent: Sent) -> Iterator[Desk]:
+    registry = load_modules(["tests.integration.workers.steps"])
+    board = LocalBoard()
+    yield Desk(
+        Engine(db, registry, sent, Settings()), Lease("here", 15), board, Fences(board), Reporter(), 60, alone=True
+    )
+    assert board.running() == []
+
+
+def begin(desk: Desk, *steps: dict[str, Any]) -> str:
+    name = f"w-{new_token()}"
+    register(desk.engine, {"name": name, "steps": list(steps)})
+    return start(desk.engine, name).run_id
+
+
+def work(desk: Desk, sent: Sent) -> None:
+    """Run what waits, and what follows from it."""
+    while sent.waiting:
+        queued = sent.waiting.pop(0)
+        run_message(desk, [[queued.step_id, queued.token]])
+
+
+def statuses(desk: Desk, run_id: str) -> dict[str, str]:
+    with desk.engine.db.transaction() as conn:
+        return {step["name"]: step["status"] for step in outcomes.load_steps(conn, run_id)}
+
+
+ADD = {"name": "a", "function": "t.add", "input": {"a": 1}}
+NEXT = {"name": "b", "function": "t.add", "input": {"a": "{{ steps.a.output }}"}, "depends_on": ["a"]}
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, verb: str, errors: list[Exception]) -> list[Any]:
+    """Let a verb of the engine raise these errors before it works; its calls."""
+    calls: list[Any] = []
+    real = getattr(executor, verb)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        calls.append((args, kwargs))
+        if errors:
+            raise errors.pop(0)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(executor, verb, call)
+    return calls
+
+
+def test_a_chain_goes_on_in_one_message(desk: Desk, sent: Sent) -> None:
+    run_id = begin(desk, ADD, NEXT)
+    (queued,) = sent.waiting
+    sent.waiting.clear()
+    run_message(desk, [[queued.step_id, queued.token]])
+    assert statuses(desk, run_id) == {"a": "succeeded", "b": "succeeded"}
+    assert sent.waiting == []
+
+
+def test_an_outcome_is_stored_when_postgres_is_back(desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = failing(monkeypatch, "settle", [Unreachable("away"), Unreachable("away")])
+    run_id = begin(desk, ADD, NEXT)
+    work(desk, sent)
+    assert statuses(desk, run_id) == {"a": "succeeded", "b": "succeeded"}
+    assert len(calls) == 2 + 2
+
+
+def test_an_input_is_made_when_postgres_is_back(desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, "perform", [Unreachable("away")])
+    run_id = begin(desk, ADD)
+    work(desk, sent)
+    assert statuses(desk, run_id) == {"a": "succeeded"}
+
+
+def test_a_message_that_cannot_be_claimed_is_left_to_be_sent_again(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, "claim", [Unreachable("away")])
+    run_id = begin(desk, ADD)
+    work(desk, sent)
+    assert statuses(desk, run_id) == {"a": "queued"}
+
+
+def test_an_attempt_is_left_to_its_lease_when_postgres_stays_away(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "_tries", lambda seconds: iter([False, True]))
+    failing(monkeypatch, "settle", [Unreachable("away"), Unreachable("away")])
+    run_id = begin(desk, ADD)
+    work(desk, sent)
+    assert statuses(desk, run_id) == {"a": "running"}
+
+
+def test_an_outcome_that_cannot_be_stored_fails_the_step_saying_why(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, "settle", [ValueError("this row is refused")] * 3)
+    run_id = begin(desk, ADD)
+    work(desk, sent)
+    with desk.engine.db.transaction() as conn:
+        (step,) = outcomes.load_steps(conn, run_id)
+    assert (step["status"], step["error"]["type"]) == ("failed", "InternalError")
+    assert "this row is refused" in step["error"]["message"]
+
+
+def test_a_step_that_cannot_be_prepared_for_a_fault_of_ours_fails_saying_so(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, "perform", [TypeError("a bug")])
+    run_id = begin(desk, ADD)
+    work(desk, sent)
+    with desk.engine.db.transaction() as conn:
+        (step,) = outcomes.load_steps(conn, run_id)
+    assert (step["status"], step["error"]["type"]) == ("failed", "InternalError")
+
+
+def test_a_fault_in_dispatching_does_not_drop_the_step_at_hand(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = begin(desk, ADD, NEXT, NEXT | {"name": "c"})
+    failing(monkeypatch, "dispatch", [ValueError("a bug"), Unreachable("away")])
+    work(desk, sent)
+    found = statuses(desk, run_id)
+    assert found.pop("a") == "succeeded"
+    assert sorted(found.values()) == ["ready", "succeeded"]
+
+
+def test_a_late_outcome_is_dropped(desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
+    stale: list[Settled] = []
+    real = executor.settle
+
+    def settle(engine: Engine, claimed: Any, *args: Any, **kwargs: Any) -> Settled:
+        with engine.db.transaction() as conn:
+            taken = "UPDATE workflow_run_steps SET claim_token = gen_random_uuid() WHERE status = 'running'"
+            conn.exec_driver_sql(taken)
+        stale.append(real(engine, claimed, *args, **kwargs))
+        return stale[-1]
+
+    monkeypatch.setattr(executor, "settle", settle)
+    run_id = begin(desk, ADD, NEXT)
+    work(desk, sent)
+    assert [settled.stale for settled in stale] == [True]
+    assert statuses(desk, run_id) == {"a": "running", "b": "pending"}
+
+
+def test_a_function_that_tells_the_process_to_end_by_ctrl_c_leaves_its_attempt_to_the_lease(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, "perform", [])
+    monkeypatch.setattr(executor, "perform", _interrupted)
+    run_id = begin(desk, ADD)
+    with pytest.raises(KeyboardInterrupt):
+        work(desk, sent)
+    assert statuses(desk, run_id) == {"a": "running"}
+
+
+def _interrupted(*args: Any) -> None:
+    raise KeyboardInterrupt
