@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from sqlalchemy import Connection, text
+
 from orchestrator.domain.outcome import Outcome
 from orchestrator.functions import Registry, make_spec
 from orchestrator.services.claim import Claimed, claim
@@ -99,6 +101,14 @@ class Hands:
     def events(self, run_id: str) -> list[str]:
         with self.db.transaction() as conn:
             return [event["kind"] for event in outcomes.load_events(conn, run_id)]
+
+
+def audited(conn: Connection, action: str) -> list[tuple[str, str, str | None]]:
+    """Who did this, to what, and why, oldest first."""
+    rows = conn.execute(
+        text("SELECT actor, target_id, reason FROM audit_log WHERE action = :action ORDER BY id"), {"action": action}
+    )
+    return [(row.actor, row.target_id, row.reason) for row in rows]
 
 
 SUCCESS = Outcome.succeeded(None, "null")

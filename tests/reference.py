@@ -4,8 +4,8 @@ Written from the words of the specification and Airflow's published table of tri
 engine in use: a document, what each attempt does, and the order in which attempts ended go in; ends come out.
 After every event everything is decided again from nothing but the statuses.
 
-`eager` says when a step that will not run is told so: False, once all its sources have ended; True, as soon as
-no end of the open ones could change it (found by trying them all). The specification allows both, and they
+`eager` says when a step with a join that will not run is told so: False, once all its sources have ended; True, as
+soon as no end of the open ones could change it (found by trying them all). The specification allows both, and they
 differ only in runs that are stopped half way.
 """
 
@@ -255,7 +255,7 @@ class Reference:
             return self._final(step, ends)
         if self._already_met(step, ends):
             return RUN
-        return self._certain(step, sources, ends) if self.eager else WAIT
+        return self._certain(step, sources, ends) if self.eager and "trigger_rule" not in step else WAIT
 
     def _certain(self, step: Mapping[str, Any], sources: Sequence[str], ends: Mapping[str, str]) -> Verdict:
         unknown = [name for name in sources if name not in ends]

@@ -6,3 +6,5 @@ from orchestrator.config import Config
 from workers.make import make_app
 
 app = make_app(Config.from_env())
+# A pool process that is a fresh interpreter (macOS) gets a copy of the app, and the tasks from this module.
+app.conf.include = [__name__]

@@ -51,6 +51,7 @@ class Lifecycle:
         """A pool process has started: a forked child, the worker itself (solo), or a fresh interpreter (spawn)."""
         if self._room is None:
             # Spawned: nothing was inherited, so the process looks after itself.
+            self.on_import_modules()
             self._room = Room(self.config, Pool("prefork", 1, forks=False, main_thread=True))
             self._room.keep([], None)
         if self._room.pid != os.getpid():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from orchestrator.domain.states import RunStatus, StepStatus
@@ -21,7 +22,7 @@ class Changes:
         """Steps that changed since the last call, in the order they did; at first those that were begun."""
         changed = [step for step in look.steps if self._steps.get(step.position, (StepStatus.PENDING, 0)) != _of(step)]
         self._steps |= {step.position: _of(step) for step in changed}
-        return sorted(changed, key=lambda step: (step.finished_at or look.run.now, step.position))
+        return sorted(changed, key=lambda step: (changed_at(step, look.run.now), step.position))
 
     def run(self, look: Look) -> bool:
         """Whether the run's own state changed since the last call."""
@@ -36,7 +37,7 @@ class Changes:
         error = {"type": step.error_type, "message": step.error_message} if step.error_type else None
         return {
             "kind": "step",
-            "at": iso(step.finished_at or look.run.now),
+            "at": iso(changed_at(step, look.run.now)),
             "run_id": look.run.id,
             "step": step.name,
             "status": step.status,
@@ -62,6 +63,12 @@ class Changes:
             "error": run.error,
             "counts": dict(look.counts),
         }
+
+
+def changed_at(step: StepBrief, now: datetime) -> datetime:
+    """When the step came into its state, as far as its row tells."""
+    begun = step.started_at if step.status is StepStatus.RUNNING else None
+    return step.finished_at or begun or now
 
 
 def _of(step: StepBrief) -> tuple[StepStatus, int]:

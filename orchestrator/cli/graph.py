@@ -16,6 +16,7 @@ from orchestrator.domain.states import StepStatus
 from orchestrator.services.documents import STDIN, read_document
 from orchestrator.store.reads import run_now, step_statuses
 
+_SUFFIXES = (".yaml", ".yml", ".json")
 _FORMATS = ("dot", "mermaid", "svg")
 
 
@@ -32,7 +33,7 @@ def graph(what: str, form: str, output: Path | None, as_json: bool) -> None:
     FILE is a workflow document, - standard input. RUN is an id, a beginning or end of one, or 'latest'; its steps
     are drawn in their states.
     """
-    if what == STDIN or Path(what).exists():
+    if what == STDIN or Path(what).exists() or Path(what).suffix in _SUFFIXES:
         plan, statuses = _of_file(what), None
     else:
         plan, statuses = _of_run(what)

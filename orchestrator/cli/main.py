@@ -16,7 +16,7 @@ import click
 
 from orchestrator.cli.exits import Ended, Exit
 from orchestrator.cli.text import clean
-from orchestrator.errors import NotFound, OrchestratorError, ProblemsError, Unreachable
+from orchestrator.errors import InvalidConfig, NotFound, OrchestratorError, ProblemsError, Unreachable
 
 # Each command is a module of its own and is imported when it is called: `validate` needs no database driver.
 # In the order of the help; the text is the command's own first line (a test compares).
@@ -42,6 +42,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "apps": ("orchestrator.cli.apps", "List apps, or change one."),
     "workers": ("orchestrator.cli.workers", "List worker and beat processes."),
 }
+
+# Settings that say where the servers are: without them there is nothing to reach.
+_SERVERS = ("DATABASE_URL", "REDIS_URL")
 
 
 class Commands(click.Group):
@@ -124,14 +127,22 @@ def _tell(error: Exception, debug: bool) -> int:
         error.show()
         return error.exit_code if isinstance(error, click.UsageError) else Exit.INVALID
     if isinstance(error, ProblemsError):
-        _say(error.headline, *(f"  {problem}" for problem in error.problems))
-        return Exit.INVALID
+        return _tell_problems(error)
     if isinstance(error, OrchestratorError):
         _say(str(error))
         return _code_of(error)
     hint = "" if debug else "; --debug shows where"
     _say(f"unexpected {type(error).__name__}: {' '.join(str(error).split())[:300]}{hint}")
     return Exit.UNEXPECTED
+
+
+def _tell_problems(error: ProblemsError) -> int:
+    if len(error.problems) == 1:
+        _say(str(error))
+    else:
+        _say(error.headline, *(f"  {problem}" for problem in error.problems))
+    missing = [problem.path in _SERVERS and "is not set" in problem.message for problem in error.problems]
+    return Exit.UNREACHABLE if isinstance(error, InvalidConfig) and all(missing) else Exit.INVALID
 
 
 def _code_of(error: OrchestratorError) -> int:

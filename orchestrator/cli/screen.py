@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from orchestrator.cli.changes import changed_at
 from orchestrator.cli.marks import MARKS, Signs, word
 from orchestrator.cli.steplines import Around, attempts, says, took
 from orchestrator.cli.summary import counts_lines, headline, why
@@ -117,7 +118,7 @@ def farewell(look: Look, output: object, width: int | None) -> list[Text]:
 
 def changed_line(step: StepBrief, around: Around, signs: Signs) -> Text:
     """One line for a step that changed, for output that is no terminal."""
-    at = step.finished_at or (step.started_at if step.status is StepStatus.RUNNING else None) or around.now
+    at = changed_at(step, around.now)
     line = Text.assemble((f"{at.astimezone():%H:%M:%S} ", "dim"), signs.mark(step.status), f" {clean(step.name)}")
     line.append(f" {word(step.status)}")
     tried, lasted, said = attempts(step), took(step, around.now), says(step, around, signs)

@@ -53,7 +53,7 @@ def says(step: StepBrief, around: Around, signs: Signs) -> Text:
         case StepStatus.READY:
             return Text(_ready(step, around))
         case StepStatus.QUEUED:
-            return Text(f"waits for a worker of queue '{clean(step.queue or '')}'", "dim")
+            return Text(f"waits in queue '{clean(step.queue or '')}'", "dim")
         case StepStatus.PENDING:
             return Text(_pending(step, around), "dim")
         case StepStatus.UPSTREAM_FAILED:

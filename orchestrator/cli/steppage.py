@@ -46,7 +46,7 @@ def step_page(page: StepPage, signs: Signs, width: int | None) -> list[Text]:
     if page.attempts:
         lines += [Text(), Text("attempts", "bold"), *_attempts(page, signs, width)]
     if page.lines:
-        lines += [Text(), Text("last log lines", "bold"), *(log_line(line, with_step=False) for line in page.lines)]
+        lines += [Text(), Text("last log lines", "bold"), *map(_log_line, page.lines)]
     command = f"  orchestrator logs {page.run.id} {shell_argument(page.step['name'])}"
     return [*lines, Text(), Text.assemble(command, ("  # all it logged and printed", "dim"))]
 
@@ -98,6 +98,10 @@ def _block(title: str, lines: Sequence[str], style: str = "") -> Iterator[Text]:
         yield Text(f"  {line}", style)
     if len(lines) > _VALUE_LINES:
         yield Text(f"  ... {len(lines) - _VALUE_LINES:,} lines more: --json shows all", "dim")
+
+
+def _log_line(line: Mapping[str, Any]) -> Text:
+    return Text("  ").append_text(log_line(line, with_step=False))
 
 
 def _attempts(page: StepPage, signs: Signs, width: int | None) -> list[Text]:

@@ -60,8 +60,8 @@ def _shrink(widths: dict[int, int], floors: dict[int, int], room: int) -> None:
         if not able:
             return
         widest = max(able, key=lambda i: widths[i])
-        others = [widths[i] for i in able if widths[i] < widths[widest]]
-        widths[widest] -= max(1, min(over, widths[widest] - max([floors[widest], *others])))
+        next_widest = max((widths[i] for i in able if i != widest), default=0)
+        widths[widest] -= max(1, min(over, widths[widest] - max(floors[widest], next_widest)))
 
 
 def _total(widths: dict[int, int]) -> int:

@@ -148,10 +148,9 @@ def _follow_lines(watcher: Watcher, shown: Console) -> None:
 
     def tell() -> None:
         around = watcher.around()
-        for step in changes.steps(watcher.seen):
-            print_lines(shown, [changed_line(step, around, signs)])
-        if changes.run(watcher.seen):
-            print_lines(shown, [run_line(watcher.seen, signs)])
+        lines = [changed_line(step, around, signs) for step in changes.steps(watcher.seen)]
+        run = [run_line(watcher.seen, signs)] if changes.run(watcher.seen) else []
+        print_lines(shown, lines + run if watcher.over else run + lines)
         shown.file.flush()
 
     _follow(watcher, tell)
@@ -161,10 +160,10 @@ def _follow_json(watcher: Watcher) -> None:
     changes = Changes()
 
     def tell() -> None:
-        for step in changes.steps(watcher.seen):
-            print_json_line(changes.step_json(step, watcher.seen))
-        if changes.run(watcher.seen):
-            print_json_line(changes.run_json(watcher.seen))
+        steps = [changes.step_json(step, watcher.seen) for step in changes.steps(watcher.seen)]
+        run = [changes.run_json(watcher.seen)] if changes.run(watcher.seen) else []
+        for line in steps + run if watcher.over else run + steps:
+            print_json_line(line)
 
     _follow(watcher, tell)
 

@@ -70,7 +70,7 @@ def _message(error: BaseException) -> str:
     return clean_text(text, MAX_MESSAGE)
 
 
-class _TooLong(BaseException):
+class TooLong(BaseException):
     """Not an `Exception`, so that the code it interrupts does not catch it."""
 
 
@@ -80,7 +80,7 @@ def _bounded(call: Callable[[], Any]) -> Any:
 
     def watch(frame: FrameType, event: str, arg: Any) -> Any:
         if monotonic() > deadline:
-            raise _TooLong
+            raise TooLong
         return watch
 
     before = sys.gettrace()

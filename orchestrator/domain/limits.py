@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Limits:
     """Bounds of a document (SPEC section 1). Sizes in bytes of UTF-8.
 
-    `document_bytes` holds for the text as written, and for a document given as data for its compact JSON.
-    `expanded_bytes` is what YAML aliases may make of it, `depth` how deep lists and maps may be nested, `problems`
-    how many problems are reported before the rest is only counted.
+    `document_bytes` holds for the text as written and for the compact JSON of the document. `expanded_bytes` is what
+    YAML aliases may make of a text while it is read, `depth` how deep lists and maps may be nested, `problems` how many
+    problems are reported before the rest is only counted.
     """
 
     document_bytes: int = 1 << 20

@@ -34,7 +34,7 @@ def parse(document: Any, *, limits: Limits = LIMITS) -> Definition:
 
 def parse_text(source: str | bytes, *, limits: Limits = LIMITS) -> Definition:
     """The definition in a YAML or JSON text. Raises `InvalidDefinition`."""
-    return _parse(load_text(source, limits=limits), limits)
+    return parse(load_text(source, limits=limits), limits=limits)
 
 
 def parse_trusted(document: Mapping[str, Any]) -> Definition:

@@ -23,7 +23,7 @@ def plain_problems(value: Any, limits: Limits) -> list[Problem]:
         fault, weight = _fault(part, depth, limits)
         size += weight
         if size > limits.document_bytes:
-            return [Problem("", f"it is larger than {limits.document_bytes} bytes, the limit for a document")]
+            return [Problem("", f"as JSON it is larger than {limits.document_bytes} bytes, the limit")]
         if fault is not None:
             found.append(Problem(_path(keys), fault))
             if depth > limits.depth or len(found) >= 100:

@@ -72,9 +72,7 @@ class _Past:
     is a moment of its own, `at_least` the same from the graph alone.
     """
 
-    def __init__(
-        self, plan: Plan, ends: Mapping[int, PastEnd], positions: Sequence[int], skips: Sequence[int]
-    ) -> None:
+    def __init__(self, plan: Plan, ends: Mapping[int, PastEnd], positions: Sequence[int], skips: Sequence[int]) -> None:
         self.plan, self.ends, self.skips = plan, ends, skips
         self.reasons = self._reasons_of_skips()
         moments = [position for position in self.reasons if self._ran(position)]

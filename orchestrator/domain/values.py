@@ -13,7 +13,7 @@ from orchestrator.errors import UnstorableValue
 __all__ = ["clean_text", "describe_exception", "storable"]
 
 MAX_DEPTH = 200
-_LOOKS = 200_000  # parts looked at to find the largest
+_LOOKS = 100_000  # parts looked at to find the largest
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().raw_decode
@@ -29,7 +29,7 @@ def storable(value: Any, *, max_bytes: int) -> tuple[Any, str]:
     Raises `UnstorableValue` with the path (`$.rows[3].when`) of what JSON or Postgres cannot hold, of a part nested
     over 200 deep, or of the largest part when the text has more than `max_bytes` bytes of UTF-8.
     """
-    if not _looks_plain(value, max_bytes):
+    if not _is_plain(value, max_bytes):
         value = _Walk(value, max_bytes).plain()
     try:
         text = _encode(value)
@@ -44,13 +44,14 @@ def storable(value: Any, *, max_bytes: int) -> tuple[Any, str]:
     return _decode(text)[0], text
 
 
-def _looks_plain(value: Any, max_bytes: int) -> bool:
-    """Whether `value` has only plain JSON types, is not too deep, and not surely too large.
+def _is_plain(value: Any, max_bytes: int) -> bool:
+    """Whether `value` has only plain JSON types and is not too deep; raises when it is surely too large.
 
     Level by level, so that a value that contains itself, or one part many times over, ends soon.
     """
     level = [value]
     size = 0
+    plain = True
     for _ in range(MAX_DEPTH + 1):
         below: list[Any] = []
         for item in level:
@@ -61,18 +62,19 @@ def _looks_plain(value: Any, max_bytes: int) -> bool:
                 if not _TEXT.issuperset(map(type, item)):
                     return False
                 size += 3 * len(item) + sum(map(len, item))
-                if size > max_bytes:
-                    return False
-                below += item.values()
-            elif kind is list:
+            elif kind is list or kind is tuple:
                 size += len(item)
-                if size > max_bytes:
-                    return False
-                below += item
+                plain = plain and kind is list
             elif kind not in _SCALARS:
                 return False
-        if size > max_bytes or not below:
-            return size <= max_bytes
+            if size > max_bytes:
+                raise _too_large(value, max_bytes)
+            if kind is dict:
+                below += item.values()
+            elif kind is list or kind is tuple:
+                below += item
+        if not below:
+            return plain
         level = below
     return False
 
@@ -200,8 +202,8 @@ def _named(key: Any) -> str:
 
 def _too_large(value: Any, max_bytes: int) -> UnstorableValue:
     """Names the largest part at the top level, as far as a short look tells."""
-    parts = list(_parts(value))
-    share = max(1, _LOOKS // max(1, len(parts)))
+    parts = list(islice(_parts(value), _LOOKS // 10))
+    share = _LOOKS // max(1, len(parts))
     largest, place = 0, None
     for part, item in parts:
         size = _size(item, share)
@@ -212,9 +214,10 @@ def _too_large(value: Any, max_bytes: int) -> UnstorableValue:
 
 
 def _parts(value: Any) -> Iterator[tuple[Any, Any]]:
-    if isinstance(value, dict):
+    kind = type(value)
+    if issubclass(kind, dict):
         return iter(dict.items(value))
-    return enumerate(value) if isinstance(value, list | tuple) else iter(())
+    return enumerate(value) if issubclass(kind, list | tuple) else iter(())
 
 
 def _size(value: Any, looks: int) -> int:
@@ -225,11 +228,11 @@ def _size(value: Any, looks: int) -> int:
         item = stack.pop()
         looks -= 1
         size += 2
-        if isinstance(item, str):
-            size += len(item)
-        elif isinstance(item, dict | list | tuple):
+        if issubclass(type(item), str):
+            size += str.__len__(item)
+        elif issubclass(type(item), dict | list | tuple):
             size += 2 * len(item)
-            size += sum(len(part) + 3 for part, _ in islice(_parts(item), looks) if isinstance(part, str))
+            size += sum(str.__len__(part) + 3 for part, _ in islice(_parts(item), looks) if issubclass(type(part), str))
             stack += (child for _, child in islice(_parts(item), looks))
     return size
 

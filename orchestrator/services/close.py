@@ -50,10 +50,11 @@ def close_run(conn: Connection, scope: RunScope, advance: Advance) -> Advanced:
     """End the run if nothing of it is open, or start its next handler.
 
     The run's row is locked last of all, and only by steps that leave no dependant open; of two that end at
-    the same time the second sees the first (docs/adr/0004). A paused run starts no handler and does not end.
+    the same time the second sees the first (docs/adr/0004). A paused run starts no handler and does not end, and
+    one that is to be stopped is ended by its halt, which knows why.
     """
     facts = runs.load_run(conn, scope.run_id, lock=True)
-    if facts is None or facts.status.terminal or facts.status is RunStatus.PAUSED or steps.any_open(conn, scope.run_id):
+    if facts is None or _stays_open(facts) or steps.any_open(conn, scope.run_id):
         return Advanced()
     if facts.handler_stage == 0:
         facts = _decide(conn, scope, facts)
@@ -66,6 +67,10 @@ def close_run(conn: Connection, scope: RunScope, advance: Advance) -> Advanced:
     run_transition.end_run(conn, scope.run_id, final)
     events.record(conn, scope.run_id, f"run.{final}")
     return Advanced(over=True)
+
+
+def _stays_open(facts: RunFacts) -> bool:
+    return facts.status.terminal or facts.status is RunStatus.PAUSED or facts.halting is not None
 
 
 def _decide(conn: Connection, scope: RunScope, facts: RunFacts) -> RunFacts:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row
 
 from orchestrator.domain.cascade import StepRow
+from orchestrator.domain.definition import OnError
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.recount import recount
 from orchestrator.domain.states import Reason, RunStatus, StepStatus
@@ -13,6 +17,7 @@ from orchestrator.services.advance import advance
 from orchestrator.services.close import close_run
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope
+from orchestrator.services.unhandled import unhandled
 from orchestrator.store import events, run_transition, runs, steps, transition
 from orchestrator.store.runs import RunFacts
 
@@ -56,11 +61,14 @@ def _halt_error(conn: Connection, plan: Plan, facts: RunFacts, reason: Reason) -
     if reason is Reason.DEADLINE:
         message = f"the run did not end within its timeout of {plan.definition.timeout:g} s"
         return {"type": "DeadlineExceeded", "message": message, "step": None}
-    failed = [row for row in steps.load_failed(conn, facts.id) if row.position < len(plan.steps)]
-    if reason is Reason.ABORT:
-        failed = [row for row in failed if plan.at(row.position).step.on_error == "abort"]
+    failed = _aborting(conn, plan, facts.id) if reason is Reason.ABORT else unhandled(conn, plan, facts.id)
     first = failed[0]
     return {"type": first.error["type"], "message": first.error["message"], "step": first.name}
+
+
+def _aborting(conn: Connection, plan: Plan, run_id: str) -> Sequence[Row[Any]]:
+    failed = [row for row in steps.load_failed(conn, run_id) if row.position < len(plan.steps)]
+    return [row for row in failed if plan.at(row.position).step.on_error is OnError.ABORT]
 
 
 def stop_steps(

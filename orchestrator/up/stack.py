@@ -80,7 +80,8 @@ class Stack:
         delay = restarts.died()
         if delay is not None:
             log = self._folder.logs / f"{name}.log"
-            self._console.warn(f"{name} {how}; starting it again in {delay:g} s. The end of {log}:{log_tail(log, 6)}")
+            said = "" if name in _STOP_SECONDS else log_tail(log, 6)  # a child's last words were shown as they came
+            self._console.warn(f"{name} {how}; starting it again in {delay:g} s. Its log is {log}{said}")
         if restarts.due():
             restarts.started()
             self._try(name, start)

@@ -25,7 +25,7 @@ ROOMS = (
     "store",
     "services",
     "replay",
-    "broker transport",
+    "transport",
     "embedded",
     "bootstrap",
     "client",

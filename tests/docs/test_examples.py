@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+import workers.functions  # noqa: F401 - registers the built-in functions
 from orchestrator import testing
 from orchestrator.domain.load import load_text
 from orchestrator.domain.parse import parse
-from tests.architecture.pages import pages
+from orchestrator.functions import registry
+from tests.architecture.pages import page, pages
 
 
 @dataclass(frozen=True)
@@ -28,28 +32,28 @@ class Example:
 
 
 def examples() -> Iterator[Example]:
-    for page in pages():
-        blocks = list(page.blocks())
+    for one in pages():
+        blocks = list(one.blocks())
         for (info, body), (next_info, next_body) in zip(blocks, [*blocks[1:], ("", "")], strict=bool(blocks)):
             if info == "yaml workflow":
-                yield Example(page.name, body, next_body if next_info == "python" else None)
+                yield Example(one.name, body, next_body if next_info == "python" else None)
 
 
 def fragments() -> Iterator[tuple[str, str]]:
     """Lists of steps that are not a whole workflow."""
-    for page in pages():
-        for info, body in page.blocks():
+    for one in pages():
+        for info, body in one.blocks():
             if info == "yaml steps":
-                yield page.name, body
+                yield one.name, body
 
 
 def alone() -> Iterator[tuple[str, str]]:
     """Code without a workflow before it; `python client` blocks need a running system and are left out."""
-    for page in pages():
+    for one in pages():
         before = ""
-        for info, body in page.blocks():
+        for info, body in one.blocks():
             if info == "python" and before != "yaml workflow":
-                yield page.name, body
+                yield one.name, body
             before = info
 
 
@@ -93,3 +97,13 @@ def test_code_of_the_pages_that_stands_alone_runs(page: str, code: str) -> None:
 
 def test_the_pages_have_examples() -> None:
     assert {"README.md", "docs/definition.md", "docs/testing.md"} <= {example.page for example in RUNNABLE}
+
+
+def test_the_definition_page_names_every_built_in_function_with_its_arguments() -> None:
+    rows = dict(re.findall(r"^\| `(\w+\.\w+)` \| (.*) \|$", page("docs/definition.md").text, re.MULTILINE))
+    built_in = {spec.name: spec for spec in registry if spec.module.startswith("workers.functions.")}
+    assert rows.keys() == built_in.keys()
+    for name, spec in built_in.items():
+        parameters = inspect.signature(spec.call).parameters
+        named = set(re.findall(r"`(\w+)`", rows[name].partition(": gives")[0])) if ": gives" in rows[name] else set()
+        assert named <= parameters.keys(), name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -22,7 +23,12 @@ def skip() -> None:
     raise Skip("nothing to do")
 
 
-FUNCTIONS = {"boom": boom, "ok": lambda **_: 1, "skip": skip, "slow": lambda: testing.sleep(10)}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "boom": boom,
+    "ok": lambda **_: 1,
+    "skip": skip,
+    "slow": lambda: testing.sleep(10),
+}
 
 
 def run(*steps: dict[str, Any], given: Any = None, **document: Any) -> testing.RunResult:

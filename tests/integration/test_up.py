@@ -8,7 +8,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,9 @@ SECONDS = 90
 class Up:
     """An `orchestrator up` in a folder of its own, on a port of its own."""
 
-    def __init__(self, folder: Path, *options: str, user: OtherUser | None = None, **env: str) -> None:
+    def __init__(
+        self, folder: Path, *options: str, user: OtherUser | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
         self.folder = folder
         self.port = unused_port()
         self.data = folder / ".orchestrator"
@@ -40,7 +42,7 @@ class Up:
         self.process = subprocess.Popen(
             [*prefix, sys.executable, *CLI, "up", f"--data-dir={self.data}", *options],
             cwd=folder,
-            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "PORT": str(self.port), **env},
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "PORT": str(self.port), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
@@ -93,8 +95,10 @@ class Up:
 
 
 @contextmanager
-def up_in(folder: Path, *options: str, user: OtherUser | None = None, **env: str) -> Iterator[Up]:
-    started = Up(folder, *options, user=user, **env)
+def up_in(
+    folder: Path, *options: str, user: OtherUser | None = None, env: Mapping[str, str] | None = None
+) -> Iterator[Up]:
+    started = Up(folder, *options, user=user, env=env)
     try:
         yield started
     finally:
@@ -187,7 +191,7 @@ def test_given_servers_are_used_and_left_alone(
     tmp_path: Path, orchestrator_servers: ServerUrls, database_url: str, broker_url: str
 ) -> None:
     given = {"DATABASE_URL": database_url.replace("+psycopg2", "").replace("ql://", "://"), "REDIS_URL": broker_url}
-    with up_in(tmp_path, **given) as up:
+    with up_in(tmp_path, env=given) as up:
         up.wait_said(READY)
         assert up.running["database_url"] == database_url
         names = {process.name() for process in psutil.Process(up.process.pid).children()}
@@ -205,14 +209,14 @@ def test_given_servers_are_used_and_left_alone(
     ],
 )
 def test_a_given_server_that_does_not_answer_is_named(tmp_path: Path, given: dict[str, str], says: str) -> None:
-    with up_in(tmp_path, **given) as up:
+    with up_in(tmp_path, env=given) as up:
         assert up.process.wait(60) == 4
         assert says in up.said
 
 
 @pytest.mark.timeout(60)
 def test_all_faults_of_the_environment_are_told_before_anything_starts(tmp_path: Path) -> None:
-    with up_in(tmp_path, DATABASE_URL="mysql://x/y", ORCHESTRATOR_WINDOW="0") as up:
+    with up_in(tmp_path, env={"DATABASE_URL": "mysql://x/y", "ORCHESTRATOR_WINDOW": "0"}) as up:
         assert up.process.wait(60) == 2
         assert "DATABASE_URL" in up.said
         assert "ORCHESTRATOR_WINDOW" in up.said

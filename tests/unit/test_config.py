@@ -175,3 +175,10 @@ def test_a_child_process_gets_the_same_settings() -> None:
     again = Config.from_env(config.environment())
     assert (again.database_url, again.broker_url) == (config.database_url, config.broker_url)
     assert (again.functions, again.queues, again.data_dir) == (config.functions, config.queues, config.data_dir)
+
+
+def test_secrets_of_templates_are_named_in_lower_case_and_shown_nowhere() -> None:
+    config = Config.from_env({**URLS, "ORCHESTRATOR_SECRET_API_KEY": "hunter2", "ORCHESTRATOR_SECRET_": "nameless"})
+    assert config.secrets == {"api_key": "hunter2"}
+    assert config.warnings == ()
+    assert "hunter2" not in repr(config)

@@ -58,9 +58,7 @@ def _reachable(ways: dict[str, set[str]], start: str) -> set[str]:
 
 
 def test_a_step_that_did_not_start_cannot_wait_for_an_answer() -> None:
-    assert all(
-        StepStatus.WAITING not in STEP_TRANSITIONS[status] for status in STEP_OPEN - {StepStatus.RUNNING}
-    )
+    assert all(StepStatus.WAITING not in STEP_TRANSITIONS[status] for status in STEP_OPEN - {StepStatus.RUNNING})
 
 
 def test_only_a_pending_step_is_decided_without_an_attempt() -> None:

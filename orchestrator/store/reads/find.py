@@ -39,7 +39,7 @@ def find_run(conn: Connection, text: str) -> str:
     digits = wanted.replace("-", "")
     if not _HEX.fullmatch(digits) or not SHORTEST <= len(digits) <= 32:
         hint = f"give a run's id, {SHORTEST} or more characters of its beginning or end, or 'latest'"
-        raise InvalidInput([Problem("", f"'{text}' is not a run's id", hint)], "no run can be meant by this")
+        raise InvalidInput([Problem("", f"'{text}' is not a run's id", hint)], "unclear run")
     return _only(conn, text, digits)
 
 
@@ -51,5 +51,5 @@ def _only(conn: Connection, wanted: str, digits: str) -> str:
         raise NotFound(f"there is no run {wanted}")
     if len(found) > 1:
         several = ", ".join(map(str, found[:2])) + (", ..." if len(found) > 2 else "")
-        raise InvalidInput([Problem("", f"'{wanted}' fits several runs", several)], "which run is meant?")
+        raise InvalidInput([Problem("", f"'{wanted}' fits several runs", several)], "unclear run")
     return str(found[0])

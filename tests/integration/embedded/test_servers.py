@@ -135,8 +135,8 @@ def test_servers_end_when_their_owner_is_killed(folder: DataFolder, signal_numbe
 def test_a_pid_file_whose_number_now_means_another_process_does_no_harm(folder: DataFolder, servers: Servers) -> None:
     servers.start()
     servers.stop()
-    account = {} if os.geteuid() else {"user": pwd.getpwnam("nobody").pw_uid}
-    other = subprocess.Popen(["sleep", "600"], cwd="/", **account)
+    user = None if os.geteuid() else pwd.getpwnam("nobody").pw_uid
+    other = subprocess.Popen(["sleep", "600"], cwd="/", user=user)
     lines = [str(other.pid), "/proc/self/cwd", "1700000000", "5432", "", "127.0.0.1", "  1 1", "ready"]
     (folder.postgres / "postmaster.pid").write_text("\n".join(lines) + "\n")
     try:

@@ -87,11 +87,16 @@ class Fleet:
     # Processes.
 
     def worker(
-        self, pool: str = "prefork", concurrency: int = 2, options: Sequence[str] = (), **settings: str
+        self,
+        pool: str = "prefork",
+        concurrency: int = 2,
+        options: Sequence[str] = (),
+        app: str = "workers.app",
+        **settings: str,
     ) -> Process:
         """A worker that is ready."""
         size = ["-c", str(concurrency), "-P", pool, "--without-gossip", "--without-mingle", "-n", f"{new_token()}@%h"]
-        return self._ready(self._start("worker", [*size, *options], settings))
+        return self._ready(self._start("worker", [*size, *options], settings, app))
 
     def beat(self, options: Sequence[str] = (), **settings: str) -> Process:
         """A beat that is ready."""
@@ -101,12 +106,14 @@ class Fleet:
         """A process that need not become ready."""
         return self._start(program, options, settings)
 
-    def _start(self, program: str, options: Sequence[str], settings: Mapping[str, str]) -> Process:
+    def _start(
+        self, program: str, options: Sequence[str], settings: Mapping[str, str], app: str = "workers.app"
+    ) -> Process:
         log = self.folder / f"{len(self.processes)}-{program}.log"
         own = {f"ORCHESTRATOR_{name}": value for name, value in settings.items() if name.isupper()}
         with log.open("wb") as output:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "workers.app", program, *options],
+                [sys.executable, "-m", "celery", "-A", app, program, *options],
                 cwd=ROOT,
                 env={**os.environ, **self.environment, **own},
                 stdin=subprocess.DEVNULL,

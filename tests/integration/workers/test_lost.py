@@ -88,6 +88,20 @@ def test_a_frozen_worker_that_wakes_up_after_its_lease_changes_nothing(fleet: Fl
     assert fleet.ended(again)["output"] == {"a": 2}
 
 
+def test_pool_processes_that_are_fresh_interpreters_keep_their_own_leases(fleet: Fleet) -> None:
+    """As on macOS; one that is killed is missed when its lease runs out."""
+    fleet.beat()
+    fleet.worker(app="tests.integration.workers.spawning", LEASE_SECONDS="2")
+    run_id = fleet.start([hanging(fleet), hanging(fleet, name="b", function="t.wait")])
+    pids = {name: fleet.wait_event("start", name)["pid"] for name in "ab"}
+    wait_for(lambda: fleet.clock("lease") > 3, what="the lease was renewed")
+    assert fleet.tried(run_id, "b") == []
+    os.kill(pids["a"], signal.SIGKILL)
+    wait_for(lambda: fleet.tried(run_id, "a") == ["lost", "succeeded"])
+    fleet.raise_flag("go")
+    assert fleet.ended(run_id)["output"] == {"a": 2, "b": 1}
+
+
 def test_a_function_that_holds_the_interpreter_keeps_its_lease(fleet: Fleet) -> None:
     fleet.beat()
     fleet.worker(LEASE_SECONDS="1")

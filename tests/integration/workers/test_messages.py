@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 import redis
 from sqlalchemy import text
+from sqlalchemy.engine import make_url
 
+from orchestrator.embedded import ServerUrls
+from orchestrator.embedded.ports import free_port
+from orchestrator.embedded.server import Server
+from orchestrator.embedded.valkey import start_valkey
 from orchestrator.ids import new_id, new_token
+from orchestrator.store.db import Database
 from orchestrator.store.transition import Queued
 from orchestrator.transport import CeleryTransport
 from tests.integration.workers.fleet import Fleet
@@ -96,6 +104,51 @@ def test_steps_started_while_the_broker_is_away_run_when_it_is_back(fleet: Fleet
     object.__setattr__(fleet.engine, "transport", away)
     run_id = fleet.start([spanning(fleet)])
     assert fleet.ended(run_id)["output"] == {"a": 1}
+
+
+def test_a_broker_that_dies_and_comes_back_empty_is_used_again(
+    database_url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    port, folder = free_port(), tmp_path / "valkey"
+
+    def start_broker() -> Server:
+        return start_valkey(folder, port, "secret", tmp_path / "valkey.log", databases=1, guardian=None)
+
+    broker = start_broker()
+    fleet = Fleet(database_url, f"redis://:secret@127.0.0.1:{port}/0", tmp_path)
+    request.addfinalizer(lambda: (fleet.end(), broker.stop(5)))
+    fleet.beat()
+    worker = fleet.worker()
+    given = {"journal": fleet.journal, "file": fleet.flag("go")}
+    first = fleet.start([{"name": "a", "function": "t.wait", "input": given}])
+    fleet.wait_event("start", "a")
+    broker.stop(5)
+    second = fleet.start([spanning(fleet, "b")])
+    fleet.raise_flag("go")
+    assert fleet.ended(first)["output"] == {"a": 1}
+    broker = start_broker()
+    assert fleet.ended(second)["output"] == {"b": 1}
+    assert worker.popen.poll() is None
+
+
+def test_a_worker_started_before_its_servers_works_when_they_are_there(
+    fleet: Fleet, orchestrator_servers: ServerUrls
+) -> None:
+    name = make_url(fleet.database_url).database
+    server = Database.connect(orchestrator_servers.database_url)
+
+    def allow(answer: str) -> None:
+        with server.transaction() as conn:
+            conn.execute(text(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS {answer}'))
+
+    fleet.engine.db.close()
+    allow("false")
+    worker, beat = fleet.start_only("worker", ["-c", "1"]), fleet.start_only("beat")
+    wait_for(lambda: all("goes on when it answers" in process.said() for process in (worker, beat)))
+    allow("true")
+    server.close()
+    assert fleet.ended(fleet.start([spanning(fleet)]))["output"] == {"a": 1}
+    wait_for(lambda: fleet.rows("SELECT FROM workers WHERE pid = :pid", pid=worker.pid))
 
 
 def test_a_paused_run_starts_nothing_though_its_message_is_delivered(fleet: Fleet) -> None:

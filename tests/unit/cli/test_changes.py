@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from orchestrator.cli.changes import Changes
-from tests.unit.cli.looks import brief, look_at, plan_of
+from tests.unit.cli.looks import NOW, brief, look_at, plan_of
 
 PLAN = plan_of(a="", b="a", c="b")
 
@@ -14,10 +16,17 @@ def names(changes: Changes, *steps: object) -> list[str]:
 
 def test_the_first_look_tells_what_was_begun_and_later_ones_what_changed() -> None:
     changes = Changes()
-    done, running = brief(PLAN, "a", "succeeded"), brief(PLAN, "b", "running")
+    done = brief(PLAN, "a", "succeeded", finished_at=NOW - timedelta(seconds=6))
+    running = brief(PLAN, "b", "running")
     assert names(changes, done, running, brief(PLAN, "c")) == ["a", "b"]
     assert names(changes, done, running, brief(PLAN, "c")) == []
-    assert names(changes, done, brief(PLAN, "b", "succeeded"), brief(PLAN, "c", "running")) == ["b", "c"]
+    next_one = brief(PLAN, "c", "running", started_at=NOW)
+    assert names(changes, done, brief(PLAN, "b", "succeeded"), next_one) == ["b", "c"]
+
+
+def test_changes_are_told_in_the_order_they_happened() -> None:
+    late, early = brief(PLAN, "a", "running"), brief(PLAN, "b", "skipped", finished_at=NOW - timedelta(seconds=9))
+    assert names(Changes(), late, brief(PLAN, "c", "ready"), early) == ["b", "a", "c"]
 
 
 def test_another_attempt_is_a_change() -> None:

@@ -151,7 +151,7 @@ def test_a_step_that_waits_for_its_next_attempt_says_when_and_why() -> None:
     [
         ("pending", {}, "waits for check"),
         ("ready", {}, "waits for room in queue 'default'"),
-        ("queued", {}, "waits for a worker of queue 'default'"),
+        ("queued", {}, "waits in queue 'default'"),
         ("running", {"cancel_requested": True}, "asked to stop"),
         ("running", {"progress": 0.25, "cancel_requested": True}, "██░░░░░░░░ 25% asked to stop"),
         ("skipped", {}, "its condition was false"),

@@ -33,6 +33,12 @@ def test_stretching_columns_are_cut_first() -> None:
     assert "…" in line
 
 
+def test_columns_that_stretch_share_what_is_left() -> None:
+    columns = (name_column("A"), name_column("B"))
+    (_, line) = plain(table(columns, rows(("a" * 60, "b" * 60)), 42))
+    assert (line.count("a"), line.count("b")) == (19, 19)
+
+
 def test_a_column_without_content_is_left_out() -> None:
     assert plain(table(COLUMNS, rows(("a", "running", "", "")), 80)) == ["NAME  STATUS", "a     running"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from orchestrator import testing
 from orchestrator.services.claim import claim
 from orchestrator.services.coordinate import tick
@@ -24,7 +26,8 @@ def test_of_two_workers_with_the_same_message_one_wins(db: Database) -> None:
     for _ in range(50):
         hands.start(document(step("a")))
         (message,) = hands.outbox.take()
-        one, two = together([lambda who=who: claim(hands.engine, [message], Lease(who, 60)) for who in ("1", "2")])
+        claims = [partial(claim, hands.engine, [message], Lease(who, 60)) for who in ("one", "two")]
+        one, two = together(claims)
         assert len(one) + len(two) == 1
 
 

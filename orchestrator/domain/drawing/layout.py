@@ -1,0 +1,150 @@
+"""Where each step of a plan goes in a picture: a column for each depth, and an order with few crossings in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from orchestrator.domain.graph import Plan
+
+_SWEEPS = 6
+# An edge over many columns gets a waypoint in each, so that it goes around the steps there; unless that gets too much.
+_MOST_WAYPOINTS = 10_000
+_WAYPOINT = 0.15  # of a row
+
+
+@dataclass(slots=True)
+class Item:
+    """A step (`position`), or a waypoint of an edge (None). `y` is where its middle is, in rows."""
+
+    column: int
+    position: int | None
+    before: list[Item] = field(default_factory=list, repr=False)
+    after: list[Item] = field(default_factory=list, repr=False)
+    y: float = 0.0
+
+    @property
+    def size(self) -> float:
+        """Rows it takes."""
+        return _WAYPOINT if self.position is None else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An edge: from its source over its waypoints to its dependant."""
+
+    source: int
+    dependant: int
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`columns` hold their items from the top down; no two steps of a column are nearer than one row."""
+
+    columns: list[list[Item]]
+    routes: list[Route]
+
+    @property
+    def height(self) -> float:
+        return 1 + max((column[-1].y for column in self.columns if column), default=0.0)
+
+
+def lay_out(plan: Plan) -> Layout:
+    """The layout of a plan's steps; its handlers are not in it."""
+    column = _columns(plan)
+    items = [Item(column[step.position], step.position) for step in plan.steps]
+    columns: list[list[Item]] = [[] for _ in range(max(column, default=-1) + 1)]
+    for item in items:
+        columns[item.column].append(item)
+    routes = _routes(plan, items, columns)
+    _order(columns)
+    _place(columns)
+    return Layout(columns, routes)
+
+
+def _columns(plan: Plan) -> list[int]:
+    """Each step's depth, by position; sources come first."""
+    depth: list[int] = []
+    for step in plan.steps:
+        depth.append(1 + max((depth[source] for source in step.sources), default=-1))
+    return depth
+
+
+def _routes(plan: Plan, items: Sequence[Item], columns: list[list[Item]]) -> list[Route]:
+    pairs = [(source, step.position) for step in plan.steps for source in step.sources]
+    waypoints = sum(items[dependant].column - items[source].column - 1 for source, dependant in pairs)
+    routes = []
+    for source, dependant in pairs:
+        above, below = items[source], items[dependant]
+        way = _waypoints(above, below, columns) if waypoints <= _MOST_WAYPOINTS else []
+        route = (above, *way, below)
+        for first, second in pairwise(route):
+            first.after.append(second)
+            second.before.append(first)
+        routes.append(Route(source, dependant, route))
+    return routes
+
+
+def _waypoints(above: Item, below: Item, columns: list[list[Item]]) -> list[Item]:
+    way = [Item(column, None) for column in range(above.column + 1, below.column)]
+    for item in way:
+        columns[item.column].append(item)
+    return way
+
+
+def _order(columns: list[list[Item]]) -> None:
+    """Sort each column by where the neighbours of its items are, forth and back (the barycentre method)."""
+    _number(columns)
+    for sweep in range(_SWEEPS):
+        forth = sweep % 2 == 0
+        for column in columns if forth else reversed(columns):
+            column.sort(key=lambda item: _middle(item.before if forth else item.after, item.y))
+            for row, item in enumerate(column):
+                item.y = float(row)
+
+
+def _number(columns: list[list[Item]]) -> None:
+    for column in columns:
+        for row, item in enumerate(column):
+            item.y = float(row)
+
+
+def _middle(neighbours: Sequence[Item], otherwise: float) -> float:
+    return sum(item.y for item in neighbours) / len(neighbours) if neighbours else otherwise
+
+
+def _place(columns: list[list[Item]]) -> None:
+    """Move items towards their neighbours without changing the order in any column."""
+    for sweep in range(_SWEEPS):
+        forth = sweep % 2 == 0
+        for column in columns if forth else reversed(columns):
+            wanted = [_middle(item.before if forth else item.after, item.y) for item in column]
+            for item, y in zip(column, _apart(column, wanted), strict=True):
+                item.y = y
+    top = min((item.y for column in columns for item in column), default=0.0)
+    for column in columns:
+        for item in column:
+            item.y -= top
+
+
+def _apart(column: Sequence[Item], wanted: Sequence[float]) -> list[float]:
+    """Places that do not overlap, in the same order and as near to the wanted ones as can be.
+
+    Without the room the items take this is fitting an ascending line: neighbours that want to pass each other meet at
+    the mean of what they want (pool adjacent violators).
+    """
+    room = [0.0]
+    for above, below in pairwise(column):
+        room.append(room[-1] + (above.size + below.size) / 2)
+    pools: list[tuple[float, int]] = []  # the mean of what a pool wants, and how many are in it
+    for want, taken in zip(wanted, room, strict=False):
+        mean, count = want - taken, 1
+        while pools and pools[-1][0] > mean:
+            other, others = pools.pop()
+            mean = (other * others + mean * count) / (others + count)
+            count += others
+        pools.append((mean, count))
+    places = [mean for mean, count in pools for _ in range(count)]
+    return [place + taken for place, taken in zip(places, room, strict=False)]
