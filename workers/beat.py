@@ -39,9 +39,12 @@ class Coordinator:
 
     def tick(self) -> None:
         """Do what is due; nothing that goes wrong ends the beat."""
-        with self._outage.ridden_out():
-            tick(self._engine, reclaiming=time.monotonic() >= self._reclaims_at)
-            self._announcer.announce()
+        try:
+            with self._outage.ridden_out():
+                tick(self._engine, reclaiming=time.monotonic() >= self._reclaims_at)
+                self._announcer.announce()
+        except Exception:  # noqa: BLE001 - the next tick tries again
+            log.exception("a tick failed; the next one does its work")
         if self._outage.lasts:
             # Workers could not renew their leases either; they get the time to do so when Postgres is back.
             self._reclaims_at = time.monotonic() + 2 * self._heartbeat

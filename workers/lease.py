@@ -39,7 +39,7 @@ class Pace:
 
     renew: float
     grace: float
-    look: float = 0.5
+    look: float
     young: float = 1.0  # an attempt is looked up between renewals when it is older
 
 

@@ -117,14 +117,10 @@ class Reporter:
 
     def __init__(self) -> None:
         self._attempts: dict[str, LiveAttempt] = {}
-        self._stopping = threading.Event()
         self._outage = Outage(log, "showing what runs")
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="orchestrator-reporter", daemon=True).start()
-
-    def stop(self) -> None:
-        self._stopping.set()
 
     def add(self, token: str, attempt: LiveAttempt) -> None:
         self._attempts[token] = attempt
@@ -134,7 +130,8 @@ class Reporter:
 
     def _run(self) -> None:
         uncaptured()
-        while not self._stopping.wait(SHOWN_EVERY_SECONDS):
+        while True:
+            time.sleep(SHOWN_EVERY_SECONDS)
             for attempt in list(self._attempts.values()):
                 self._show(attempt)
 

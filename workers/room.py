@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +23,7 @@ from workers.limits import Fences, MainThread
 from workers.live import Reporter
 from workers.shared_board import SharedBoard
 
-log = logging.getLogger("orchestrator.worker")
+_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,11 @@ class Room:
         self._keeper = Keeper(
             engine,
             self.board,
-            Pace(renew=config.heartbeat_seconds, grace=config.timeout_grace_seconds / 2),
+            Pace(
+                renew=config.heartbeat_seconds,
+                grace=config.timeout_grace_seconds / 2,
+                look=min(_LOOK_SECONDS, config.heartbeat_seconds / 2),
+            ),
             Power(interrupt=self.pool.main_thread, kill=self.pool.forks),
             Announcer(engine.db, describe, engine.functions),
             Exits(pool),

@@ -67,7 +67,7 @@ def _facts(page: StepPage) -> Iterator[Text]:
     if step["worker"]:
         yield _fact("worker", clean(step["worker"]))
     if step["attempt"]:
-        yield _fact("attempt", f"{step['attempt']}" + (f" of {step['max_attempts']}" if step["max_attempts"] else ""))
+        yield _fact("attempt", _attempt_of(step["attempt"], step["max_attempts"]))
     for name, key in (("ready", "ready_at"), ("started", "started_at"), ("ended", "finished_at")):
         at = parsed(step[key])
         if at is not None:
@@ -75,6 +75,12 @@ def _facts(page: StepPage) -> Iterator[Text]:
     due = parsed(step["next_attempt_at"])
     if due is not None:
         yield _fact("next", f"attempt in {duration((due - page.run.now).total_seconds())}")
+
+
+def _attempt_of(number: int, most: int | None) -> str:
+    if most is None:
+        return str(number)
+    return f"{number} of {most}" if number <= most else f"{number}; lost ones and earlier lives apart, {most} allowed"
 
 
 def _fact(name: str, value: str) -> Text:

@@ -39,11 +39,15 @@ class StepRow:
     status: StepStatus
     tally: Tally
     edge_truth: Mapping[str, bool | str] = field(default_factory=dict)
+    queue: str | None = None  # where a READY step goes
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row's new tally, and the state decided for it (None: unchanged). READY means its conditions are met."""
+    """A row's new tally, and the state decided for it (None: unchanged). READY means its conditions are met.
+
+    `queue` is where a step goes that is READY, now or still.
+    """
 
     position: int
     tally: Tally
@@ -52,7 +56,7 @@ class Change:
     reason: Reason | None = None
     error: ErrorInfo | None = None
     output: Any = None
-    queue: str | None = None  # where a READY step goes
+    queue: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,9 @@ class _Walk:
         change = Change(step.position, tally, truth)
         if row.status is StepStatus.PENDING:
             change = self._decided(step, change)
+        elif row.status is StepStatus.READY:
+            # Whoever made it ready may have passed over it while we held its row.
+            change = replace(change, queue=row.queue)
         self.changes.append(change)
         self.statuses[step.position] = change.status or row.status
         if change.status in STEP_TERMINAL:

@@ -11,7 +11,9 @@ from orchestrator.errors import InvalidInput, Problem
 
 
 def check_input(schema: Mapping[str, Any], value: Any) -> Any:
-    """`value` with the schema's defaults filled in, a copy. Raises `InvalidInput` with all problems (`input.amount`).
+    """`value` with the schema's defaults filled in. Raises `InvalidInput` with all problems (`input.amount`).
+
+    The value given is never changed; without defaults in the schema it is what is returned.
 
     `format` is checked for `date-time`, `date`, `uuid` and `email`; patterns may take one second each. Nothing is
     fetched. The schema is one that `parse` accepted.

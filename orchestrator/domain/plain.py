@@ -26,7 +26,7 @@ def plain_problems(value: Any, limits: Limits) -> list[Problem]:
             return [Problem("", f"as JSON it is larger than {limits.document_bytes} bytes, the limit")]
         if fault is not None:
             found.append(Problem(_path(keys), fault))
-            if depth > limits.depth or len(found) >= 100:
+            if depth >= limits.depth or len(found) >= 100:
                 return found
     return found
 

@@ -36,7 +36,7 @@ def conclude(conn: Connection, scope: RunScope, ended: Sequence[Ended], result: 
 
 
 def _ready(changes: Iterable[Change]) -> tuple[tuple[int, str], ...]:
-    return tuple((c.position, c.queue) for c in changes if c.status is StepStatus.READY and c.queue)
+    return tuple((c.position, c.queue) for c in changes if c.status in (StepStatus.READY, None) and c.queue)
 
 
 def _record(conn: Connection, scope: RunScope, changes: Iterable[Change]) -> None:

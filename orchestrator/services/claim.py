@@ -100,7 +100,8 @@ def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tu
         timeout = _seconds(render(step.timeout, None), "timeout")
         total = _seconds(render(step.total_timeout, None), "total_timeout")
     except (ExpressionError, UnknownFunction) as error:
-        raise NotPrepared(_final(type(error).__name__, str(error))) from error
+        told = Masker(engine.secrets.values()).text(str(error))  # it may quote the value it could not use
+        raise NotPrepared(_final(type(error).__name__, told)) from error
     _check_arguments(spec, kwargs, input_json)
     return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker), total
 

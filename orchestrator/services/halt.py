@@ -35,8 +35,11 @@ def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
         if facts.halting is None:
             return frozenset()
         scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
-        reason = Reason(facts.halting)
         rows = steps.lock_all_steps(conn, run_id, len(scope.plan.steps))
+        facts = _facts(conn, run_id)
+        if facts.halting is None:  # someone else carried it out while this waited for the locks
+            return frozenset()
+        reason = Reason(facts.halting)
         stop_steps(conn, scope.plan, run_id, rows, reason, running=reason is not Reason.DRAIN)
         if reason is Reason.DRAIN:
             steps.forbid_retries(conn, run_id)

@@ -32,6 +32,7 @@ def resume(engine: Engine, run_id: str, *, reason: str | None = None, actor: str
     """Let a paused run go on; raises `NotFound` or `Conflict`."""
     with engine.db.transaction() as conn:
         facts = _facts(conn, run_id)
+        transition.unqueue_paused(conn, run_id)  # what was being sent as the run was paused
         if not run_transition.move_run(conn, run_id, RunStatus.RUNNING, {RunStatus.PAUSED}):
             raise Conflict(f"the run is {facts.status}: only a paused run can be resumed")
         events.record(conn, run_id, "run.resumed", {"reason": reason, "actor": actor})

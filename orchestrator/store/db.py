@@ -14,6 +14,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from orchestrator.errors import Unreachable
 
+# A server that vanished is noticed within half a minute, also by who waits for its answer.
+_NOTICED = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 25_000}
 # Ids are text everywhere; SQLAlchemy would have the driver make objects of them.
 _ID = extensions.new_type((2950,), "ID", extensions.UNICODE)
 _IDS = extensions.new_array_type((2951,), "IDS", _ID)
@@ -36,7 +38,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=pool_size,
             json_serializer=None,
-            connect_args={"application_name": application_name, "connect_timeout": 10},
+            connect_args={"application_name": application_name, "connect_timeout": 10, **_NOTICED},
         )
         event.listen(engine, "connect", _ids_as_text)
         event.listen(engine, "checkin", _note_time)

@@ -65,7 +65,7 @@ def insert_steps(conn: Connection, run_id: str, steps: Sequence[NewStep]) -> Non
 
 
 _ROW = """position, status, source_count, remaining_sources, satisfied_sources, failed_sources,
-  upstream_failed_sources, skipped_sources, edge_errors, edge_truth"""
+  upstream_failed_sources, skipped_sources, edge_errors, edge_truth, queue"""
 
 _LOCK = text(f"""
 SELECT {_ROW} FROM workflow_run_steps WHERE run_id = :run_id AND position = ANY(:positions)
@@ -104,7 +104,7 @@ def _step_row(row: Row[Any]) -> StepRow:
         skipped=row.skipped_sources,
         edge_errors=row.edge_errors,
     )
-    return StepRow(row.position, StepStatus(row.status), tally, row.edge_truth or {})
+    return StepRow(row.position, StepStatus(row.status), tally, row.edge_truth or {}, row.queue)
 
 
 _LOCK_ATTEMPT = text("""

@@ -1,4 +1,4 @@
-"""The one direction of travel between rooms (DESIGN: a file imports only from rooms above its own)."""
+"""The one direction of travel between rooms (docs/architecture.md)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def level_of(module: str) -> int:
     """The room of a module of orchestrator; a module in no room has no place in the product."""
     inside = module.removeprefix("orchestrator").lstrip(".")
     room = inside.split(".")[0]
-    assert room in LEVELS, f"{module} is in no room of DESIGN.md: give it a place in ROOMS"
+    assert room in LEVELS, f"{module} is in no room: give it a place in ROOMS and in docs/architecture.md"
     return LEVELS[room]
 
 
@@ -74,6 +74,12 @@ def test_a_module_of_orchestrator_imports_only_from_its_own_room_and_rooms_above
 
 def test_every_module_of_orchestrator_is_in_a_room() -> None:
     assert [level_of(source.module) for source in read("orchestrator")]
+
+
+def test_the_page_about_the_architecture_names_every_room() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rooms = [room for room in LEVELS if room and not room.startswith("__")]
+    assert [room for room in rooms if f"`{room}.py`" not in text and f"`{room}/`" not in text] == []
 
 
 def test_orchestrator_imports_neither_workers_nor_web() -> None:

@@ -29,7 +29,7 @@ def never_started(definition: Definition) -> Iterator[Step]:
         if _can_start(step, steps, ends):
             ends[step.name] = _ends(step)
         else:
-            ends[step.name] = _NOT_STARTED | _STARTED
+            ends[step.name] = _NOT_STARTED | {"failed"}
             yield step
 
 

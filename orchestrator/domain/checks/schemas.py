@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from itertools import islice
 from typing import Any
-
-from jsonschema import Draft202012Validator
 
 from orchestrator.domain.checks.findings import Draft, Findings
 from orchestrator.domain.json_schema.budget import TooCostly
 from orchestrator.domain.json_schema.compiled import Compiled
-from orchestrator.domain.json_schema.messages import problem_of
+from orchestrator.domain.json_schema.malformed import malformed
 from orchestrator.domain.json_schema.patterns import pattern_fault
 from orchestrator.domain.json_schema.references import REFERENCES, everything, inside
 from orchestrator.domain.paths import child, join, quoted
@@ -21,6 +19,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # Schemas that hold for the same value: a loop of these never ends.
 _SAME_VALUE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 _MOST_PROBLEMS = 20
+_MOST_PARTS = 10_000
 
 
 def check_schemas(draft: Draft, findings: Findings) -> None:
@@ -34,6 +33,9 @@ def check_schemas(draft: Draft, findings: Findings) -> None:
 
 def schema_problems(schema: Mapping[str, Any], path: str) -> list[Problem]:
     """What is wrong with a schema, by path; the first twenty things."""
+    parts = sum(1 for _ in islice(everything(schema), _MOST_PARTS + 1))
+    if parts > _MOST_PARTS:
+        return [Problem(path, f"the schema holds more than {_MOST_PARTS} schemas")]
     try:
         found = _malformed(schema, path) or list(_unusable(schema, path)) or list(_bad_defaults(schema, path))
     except RecursionError:
@@ -41,16 +43,11 @@ def schema_problems(schema: Mapping[str, Any], path: str) -> list[Problem]:
     return found[:_MOST_PROBLEMS]
 
 
-@cache
-def _metaschema() -> Any:
-    return Draft202012Validator(Draft202012Validator.META_SCHEMA)
-
-
 def _malformed(schema: Mapping[str, Any], path: str) -> list[Problem]:
     dialect = schema.get("$schema", _DIALECT)
     if isinstance(dialect, str) and dialect.rstrip("#") != _DIALECT:
         return [Problem(child(path, "$schema"), "only JSON Schema 2020-12 is understood", "leave it out")]
-    return list({str(p): p for p in (problem_of(error, path) for error in _metaschema().iter_errors(schema))}.values())
+    return [Problem(join(keys, path), message) for keys, message in malformed(schema)]
 
 
 def _unusable(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ from orchestrator.domain.json_schema.fill import filled
 from orchestrator.domain.json_schema.formats import CHECKER
 from orchestrator.domain.json_schema.keywords import KEYWORDS, resolver
 from orchestrator.domain.json_schema.messages import problem_of
-from orchestrator.domain.json_schema.references import anchors, resolve
+from orchestrator.domain.json_schema.references import anchors, everything, resolve
 from orchestrator.errors import Problem
 
 _CACHED = 512
@@ -37,6 +37,7 @@ class Compiled:
     def __init__(self, schema: Any) -> None:
         self.schema = {k: v for k, v in schema.items() if k not in _LEFT_OUT} if isinstance(schema, dict) else schema
         self._anchors = anchors(self.schema)
+        self._has_defaults = any("default" in part for _, part in everything(schema) if isinstance(part, dict))
         self._validator = _Validator(self.schema, registry=_NOWHERE, format_checker=CHECKER)
 
     def resolve(self, reference: str) -> Any:
@@ -44,7 +45,12 @@ class Compiled:
         return resolve(self.schema, self._anchors, reference)
 
     def fill(self, value: Any, part: Any = None) -> Any:
-        """A copy of `value` with the defaults of the schema, or of a part of it; raises `TooCostly`."""
+        """A copy of `value` with the defaults of the schema, or of a part of it; raises `TooCostly`.
+
+        Where the schema has no defaults this is the value itself.
+        """
+        if not self._has_defaults:
+            return value
         with self._checking():
             return filled(self.schema if part is None else part, value, self.resolve)
 

@@ -14,7 +14,7 @@ from orchestrator.errors import Problem
 # A `jsonschema.ValidationError`, whose attributes its stubs leave open.
 Refusal = Any
 
-_TYPES = {
+TYPES = {
     "array": "a list",
     "boolean": "true or false",
     "integer": "a whole number",
@@ -49,7 +49,7 @@ def _hint(error: Refusal) -> str | None:
 
 def _type(error: Refusal) -> str:
     wanted: list[str] = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-    return f"must be {' or '.join(_TYPES.get(name, name) for name in wanted)}, not {kind(error.instance)}"
+    return f"must be {' or '.join(TYPES.get(name, name) for name in wanted)}, not {kind(error.instance)}"
 
 
 def _enum(error: Refusal) -> str:
@@ -105,6 +105,7 @@ _SAID: dict[str, Callable[[Refusal], str]] = {
     "exclusiveMaximum": _bound("less than"),
     "exclusiveMinimum": _bound("more than"),
     "format": lambda error: f"must be a valid {error.validator_value}",
+    "items": lambda error: "has more elements than it may",
     "maxItems": _counted("at most", "element", "elements"),
     "maxLength": _counted("at most", "character", "characters"),
     "maxProperties": _counted("at most", "key", "keys"),

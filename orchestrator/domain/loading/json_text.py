@@ -80,7 +80,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_float, parse_
 def _deeper(value: Any, depth: int) -> bool:
     """Whether lists and maps are nested more than `depth` deep."""
     level = [value]
-    for _ in range(depth + 1):
+    for _ in range(depth):
         inside: list[Any] = []
         for part in level:
             if isinstance(part, dict):

@@ -58,9 +58,11 @@ def _syntax(text: str, error: yaml.YAMLError) -> InvalidDefinition:
 
 @dataclass(slots=True)
 class _Open:
-    """An open list or map. `weight` is what was read before it, `height` how deep its parts go."""
+    """An open list or map. `place` is where in the one around it it stands, `weight` what was read before it, `height`
+    how deep its parts go."""
 
     value: list[Any] | dict[str, Any]
+    place: str | int | None
     anchor: str | None
     weight: int
     height: int = 1
@@ -150,7 +152,7 @@ class _Reader:
 
     def _enter(self, event: Any, value: list[Any] | dict[str, Any]) -> None:
         self._no_tag(event)
-        frame = _Open(value, event.anchor, self.weight)
+        frame = _Open(value, self._place(), event.anchor, self.weight)
         self._put(event, value, 1)
         self._weigh(event, 1)
         if event.anchor is not None:
@@ -211,10 +213,12 @@ class _Reader:
         return refused(message, line=mark.line + 1, column=mark.column + 1, path=path, hint=hint)
 
     def _keys(self) -> list[str | int]:
-        keys: list[str | int] = []
-        for frame in self.open:
-            if isinstance(frame.value, list):
-                keys.append(len(frame.value))
-            elif frame.key is not None:
-                keys.append(frame.key)
-        return keys
+        places = [frame.place for frame in self.open] + [self._place()]
+        return [place for place in places if place is not None]
+
+    def _place(self) -> str | int | None:
+        """Where in the innermost list or map the next value goes."""
+        if not self.open:
+            return None
+        frame = self.open[-1]
+        return len(frame.value) if isinstance(frame.value, list) else frame.key

@@ -59,7 +59,11 @@ def run_now(conn: Connection, run_id: str) -> RunNow:
 
 @dataclass(frozen=True, slots=True)
 class StepBrief:
-    """A step without its input and output. `attempt` and `max_attempts` as in reads/steps.py; `remaining` sources."""
+    """A step without its input and output. `remaining` counts sources.
+
+    `max_attempts` is the number of the last attempt it may have, lost ones and those before an operator's retry
+    included, so that "attempt 3 of 4" is always true.
+    """
 
     position: int
     name: str

@@ -15,10 +15,9 @@ from orchestrator.store.reads.runs import count_steps
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 
 # `attempt` is the number of the latest attempt, lost ones and those before an operator's retry included;
-# `max_attempts` is the number of the last one it may have, so that "attempt 3 of 4" is always true.
+# `max_attempts` does not count these.
 _SHAPE = """
-SELECT s.position, s.id, s.name, s.status, s.reason, s.attempt,
-  s.attempt_base + s.lost_count + s.max_attempts AS max_attempts, s.input, s.output, s.error, s.queue,
+SELECT s.position, s.id, s.name, s.status, s.reason, s.attempt, s.max_attempts, s.input, s.output, s.error, s.queue,
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.ready_at, s.started_at, s.finished_at, s.next_attempt_at
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
 WHERE s.run_id = :run_id

@@ -12,5 +12,5 @@ def test_echo_gives_back_its_input() -> None:
 
 def test_one_module_registers_all_built_ins() -> None:
     registry = load_modules(["workers.functions"])
-    assert {"http.request", "shell.run", "sql.query", "python.echo", "email.send"} <= set(registry.names)
-    assert all(registry.find(name).description for name in registry.names if "." in name)
+    for name in ("http.request", "shell.run", "sql.query", "python.echo", "email.send"):
+        assert registry.find(name).description
