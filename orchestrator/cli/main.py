@@ -106,13 +106,20 @@ def run(args: list[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else Exit.OK
     except BrokenPipeError:
-        # Who reads our output has enough of it. Python would complain again when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.OK
+        return _pipe_closed()
+    except SystemExit as error:
+        # click makes this of a broken pipe.
+        return _pipe_closed() if isinstance(error.__context__, BrokenPipeError) else int(error.code or 0)
     except (KeyboardInterrupt, click.Abort):
         return Exit.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last place: whatever it is becomes a sentence and a code
         return _tell(error, debug)
+
+
+def _pipe_closed() -> int:
+    """Who reads our output has enough of it. Python would complain again when it closes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.OK
 
 
 def _tell(error: Exception, debug: bool) -> int:

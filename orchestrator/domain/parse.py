@@ -66,7 +66,7 @@ def _ordered(problems: list[Problem], limits: Limits) -> list[Problem]:
     """Those of the document first, then step by step; no more than the limit, and how many more there are."""
     placed = sorted(problems, key=lambda problem: _step_of(problem.path))
     more = len(placed) - limits.problems
-    return placed if more <= 0 else [*placed[: limits.problems], Problem("", f"and {more} more problems")]
+    return placed if more <= 0 else [*placed[: limits.problems], Problem("", f"and at least {more} more problems")]
 
 
 def _step_of(path: str) -> int:

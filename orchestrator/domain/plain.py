@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from orchestrator.domain.limits import Limits
@@ -12,62 +13,81 @@ from orchestrator.domain.paths import join, quoted
 from orchestrator.errors import Problem
 
 _TOO_LARGE = 10**MAX_DIGITS
-Keys = tuple["Keys | None", str | int]
+_MOST_PROBLEMS = 100
+# A number, boolean or null with its comma; close enough for a limit.
+_SCALAR_BYTES = 5
+Place = tuple["Place | None", Any]  # what is around it, and its key or index there
 
 
 def plain_problems(value: Any, limits: Limits) -> list[Problem]:
     """What JSON cannot hold in `value`, by path, up to the first hundred; or that it is too large or too deep."""
-    found: list[Problem] = []
-    size = 0
-    for keys, part, depth in _parts(value):
-        fault, weight = _fault(part, depth, limits)
-        size += weight
-        if size > limits.document_bytes:
-            return [Problem("", f"as JSON it is larger than {limits.document_bytes} bytes, the limit")]
-        if fault is not None:
-            found.append(Problem(_path(keys), fault))
-            if depth >= limits.depth or len(found) >= 100:
-                return found
-    return found
+    walk = _Walk(limits)
+    with suppress(_Enough):
+        walk.run(value)
+    return walk.problems
 
 
-def _parts(value: Any) -> Iterator[tuple[Keys | None, Any, int]]:
-    """The value and everything in it, depth first, with its keys and how many lists and maps are around it."""
-    todo: list[tuple[Keys | None, Any, int]] = [(None, value, 0)]
-    while todo:
-        keys, part, depth = todo.pop()
-        yield keys, part, depth
-        if isinstance(part, dict):
-            todo.extend([((keys, key), inner, depth + 1) for key, inner in part.items()])
-        elif isinstance(part, list):
-            todo.extend([((keys, index), inner, depth + 1) for index, inner in enumerate(part)])
+class _Enough(Exception):
+    """There is no use in going on."""
 
 
-def _fault(part: Any, depth: int, limits: Limits) -> tuple[str | None, int]:
-    """What is wrong with the part by itself, and its bytes as compact JSON, escapes aside."""
-    if isinstance(part, str):
-        return (None if part.isascii() and "\0" not in part else unstorable(part)), _size(part) + 1
-    if isinstance(part, dict | list):
-        if depth >= limits.depth:
-            return too_deep(limits.depth), 2
-        return _key_fault(part) if isinstance(part, dict) else (None, 2)
-    return _scalar_fault(part), 5
+class _Walk:
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.size = 0  # bytes of compact JSON so far, escapes aside
+        self.problems: list[Problem] = []
+        self.open: list[tuple[Place | None, Any, int]] = []
 
+    def run(self, value: Any) -> None:
+        self._parts([(None, value)], None, 0)
+        while self.open:
+            place, container, depth = self.open.pop()
+            if depth > self.limits.depth:
+                self._found(place, too_deep(self.limits.depth))
+                raise _Enough
+            if isinstance(container, dict):
+                self._keys(container, place)
+                self._parts(container.items(), place, depth)
+            else:
+                self._parts(enumerate(container), place, depth)
 
-def _key_fault(part: dict[Any, Any]) -> tuple[str | None, int]:
-    size = 2
-    for key in part:
-        if not isinstance(key, str):
-            return f"a key must be a text, not {type(key).__name__}", size
-        fault = None if key.isascii() and "\0" not in key else unstorable(key)
-        if fault is not None:
-            return fault, size
-        size += _size(key) + 2
-    return None, size
+    def _parts(self, parts: Iterable[tuple[Any, Any]], around: Place | None, depth: int) -> None:
+        """Look at scalars at once, at lists and maps later."""
+        for key, part in parts:
+            if isinstance(part, str):
+                self.size += _size(part)
+                fault = None if part.isascii() and "\0" not in part else unstorable(part)
+            elif isinstance(part, dict | list):
+                self.size += 3
+                self.open.append(((around, key), part, depth + 1))
+                continue
+            else:
+                self.size += _SCALAR_BYTES
+                fault = _scalar_fault(part)
+            if fault is not None:
+                self._found((around, key), fault)
+        if self.size > self.limits.document_bytes:
+            self.problems = [Problem("", f"as JSON it is larger than {self.limits.document_bytes} bytes, the limit")]
+            raise _Enough
+
+    def _keys(self, container: dict[Any, Any], place: Place | None) -> None:
+        for key in container:
+            if not isinstance(key, str):
+                self._found(place, f"a key must be a text, not {type(key).__name__}")
+                continue
+            self.size += _size(key)
+            fault = None if key.isascii() and "\0" not in key else unstorable(key)
+            if fault is not None:
+                self._found(place, fault)
+
+    def _found(self, place: Place | None, fault: str) -> None:
+        self.problems.append(Problem(_path(place), fault))
+        if len(self.problems) >= _MOST_PROBLEMS:
+            raise _Enough
 
 
 def _size(text: str) -> int:
-    return 2 + (len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")))
+    return 3 + (len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")))
 
 
 def _scalar_fault(part: Any) -> str | None:
@@ -81,9 +101,9 @@ def _scalar_fault(part: Any) -> str | None:
     return f"a {type(part).__name__} is not plain JSON{hint}"
 
 
-def _path(keys: Keys | None) -> str:
-    parts: list[str | int] = []
-    while keys is not None:
-        keys, part = keys
-        parts.append(part if isinstance(part, str | int) else quoted(str(part)))
-    return join(reversed(parts))
+def _path(place: Place | None) -> str:
+    keys: list[str | int] = []
+    while place is not None:
+        place, key = place
+        keys.append(key if isinstance(key, str | int) else quoted(str(key)))
+    return join(reversed(keys[:-1]))  # the outermost is that of the value itself

@@ -16,6 +16,10 @@ from orchestrator.domain.sandbox.words import kind
 from orchestrator.errors import Problem
 
 _DOCUMENT = DocumentSchema()
+Keys = tuple[str | int, ...]
+# Looking for near names takes long.
+_MOST_HINTS = 100
+
 # What a step may do in the format, and not yet here.
 _OTHER_KINDS = ("workflow", "wait_for", "sleep")
 
@@ -35,21 +39,24 @@ def check_shape(document: dict[str, Any]) -> Shape:
         _DOCUMENT.load(document)
     except ValidationError as error:
         right = error.valid_data if isinstance(error.valid_data, dict) else {}
-        return Shape(list(_flat(error.messages, (), document)) + problems, _with_names(right, document))
+        flat = enumerate(_flat(error.messages, ()))
+        told = [_problem(message, keys, document, hints=at < _MOST_HINTS) for at, (keys, message) in flat]
+        return Shape(told + problems, _with_names(right, document))
     return Shape(problems, document)
 
 
-def _flat(messages: Any, keys: tuple[str | int, ...], document: Any) -> Iterator[Problem]:
-    """Marshmallow's nested messages as problems."""
+def _flat(messages: Any, keys: Keys) -> Iterator[tuple[Keys, str]]:
+    """Marshmallow's nested messages, each with where it belongs."""
     if isinstance(messages, Mapping):
         for key, inner in messages.items():
-            yield from _flat(inner, keys if key == "_schema" else (*keys, key), document)
-        return
-    for message in messages:
-        text = str(message)
-        if text == NOT_A_MAP:
-            text = f"{NOT_A_MAP}, not {kind(follow(document, keys))}"
-        yield Problem(join(keys), text, message.hint if isinstance(message, Message) else None)
+            yield from _flat(inner, keys if key == "_schema" else (*keys, key))
+    else:
+        yield from ((keys, message) for message in messages)
+
+
+def _problem(message: str, keys: Keys, document: Any, *, hints: bool) -> Problem:
+    text = f"{NOT_A_MAP}, not {kind(follow(document, keys))}" if message == NOT_A_MAP else str(message)
+    return Problem(join(keys), text, message.hint() if hints and isinstance(message, Message) else None)
 
 
 def _kind_problems(document: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -140,7 +140,7 @@ def test_yaml_is_read_or_refused(case: dict[str, Any], loader: str, monkeypatch:
         told(case["yaml"])
         return
     assert json.loads(json.dumps(value, allow_nan=False)) == value
-    if case["valid"] and case["id"] not in READ_OTHERWISE and loader == "CSafeLoader":
+    if "json" in case and case["valid"] and case["id"] not in READ_OTHERWISE and loader == "CSafeLoader":
         assert value == json.loads(case["json"])
 
 
@@ -242,12 +242,12 @@ HOSTILE = {
     + ",".join(f'"n{i}"' for i in range(60_000))
     + "]}]}",
     "many edges": '{"name":"w","steps":[{"name":"a","pass":true},{"name":"b","pass":true,"depends_on":['
-    + ",".join('{"step":"a","when":"%d"}' % i for i in range(20_000))
-    + "]}]}",
+    + ",".join(f'{{"step":"a","when":"{i}"}}' for i in range(20_000))
+    + ']}],"x":1}',
     "a long template": filled("{{ a }}", '{"name":"w","steps":[{"name":"a","pass":true,"input":"', '"}]}'),
     "open templates": filled("{{", '{"name":"w","steps":[{"name":"a","pass":true,"input":"', '"}]}'),
     "templates of many kinds": '{"name":"w","steps":[{"name":"a","pass":true,"input":['
-    + ",".join('"{{ input.a%d }}"' % i for i in range(40_000))
+    + ",".join(f'"{{{{ input.a{i} }}}}"' for i in range(40_000))
     + '1]}],"x":1}',
     "a schema of many patterns": '{"name":"w","steps":[{"name":"a","pass":true}],"input_schema":{"patternProperties":{'
     + ",".join(f'"(a{i}+)+$":{{}}' for i in range(40_000))
@@ -283,4 +283,4 @@ def test_twenty_thousand_steps_that_are_all_wrong_are_told_in_short() -> None:
     steps = [{"name": f"s{i}", "functoin": "f", "depends_on": [f"x{i}"], "when": "("} for i in range(20_000)]
     with pytest.raises(InvalidDefinition) as caught:
         parse(document(*steps), limits=Limits(document_bytes=4 * MEBIBYTE))
-    assert caught.value.problems[-1].message == "and 79500 more problems"
+    assert caught.value.problems[-1].message.startswith("and at least ")

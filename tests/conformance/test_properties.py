@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from tests.graphs import Workflow, workflows
 from tests.reference import Reference
 from tests.scripted import Script
 from tests.watching import Watch
+
+pytestmark = pytest.mark.timeout(900)  # a failing example is made small first
 
 
 def any_order(data: st.DataObject) -> Callable[[int], int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from tests.graphs import Workflow, workflows
 from tests.operating import Operating
 from tests.scripted import Script
 
+pytestmark = pytest.mark.timeout(900)  # a failing example is made small first
 _WORK = ["take", "take", "take", "finish", "finish", "tick"]
 _LOSSES = ["lose", "fall_silent", "come_late"]
 _HOLDS = ["pause", "resume"]

@@ -11,7 +11,7 @@ from orchestrator.domain.checks.graph import edge_place
 from orchestrator.domain.checks.names import Reader, check_names
 from orchestrator.domain.checks.upstream import not_upstream
 from orchestrator.domain.definition import Edge, Step, StepKind
-from orchestrator.domain.expressions import References, compile_expression, compile_template
+from orchestrator.domain.expressions import Expression, References, Template, compile_expression, compile_template
 from orchestrator.domain.paths import child
 from orchestrator.errors import ExpressionError
 
@@ -23,7 +23,12 @@ FAILURE = STEP | {"error"}
 EDGE = STEP | {"result", "error"}
 AGAIN = EDGE | {"attempt"}
 
+_ROOTS = {"publish": SUCCESS, "publish_on_failure": FAILURE, "queue": STEP, "timeout": STEP, "total_timeout": STEP}
+# Nobody reads more; compiling takes long.
+_MOST_FAULTS = 1000
+
 Place = Callable[[str], str]
+Reads = Callable[[frozenset[str]], Reader]
 
 
 def check_templates(draft: Draft, findings: Findings, *, edges_known: bool) -> None:
@@ -44,6 +49,7 @@ class _Checker:
 
     def __init__(self, draft: Draft, findings: Findings) -> None:
         self.draft, self.findings = draft, findings
+        self.faults = 0
         self.reads: dict[tuple[str, str], list[tuple[str, str]]] = {}  # (step, what it reads) -> (path, its own name)
 
     def step(self, index: int, step: Step) -> None:
@@ -59,41 +65,40 @@ class _Checker:
         others = frozenset(self.draft.definition.handlers) - {"on_finish"} if name == "on_finish" else frozenset()
         self._body(step, lambda key: self.draft.handler_place(name, key), partial(Reader, handlers=others))
 
-    def _body(self, step: Step, place: Place, reads: Callable[[frozenset[str]], Reader]) -> None:
+    def _body(self, step: Step, place: Place, reads: Reads) -> None:
         called = step.kind is StepKind.FUNCTION
-        self._template(place, "input", step.input, reads(CALL if called else STEP))
-        self._template(place, "publish", step.publish, reads(SUCCESS))
-        self._template(place, "publish_on_failure", step.publish_on_failure, reads(FAILURE))
-        plain = reads(STEP)
-        self._template(place, "queue", step.queue, plain)
-        self._template(place, "timeout", step.timeout, plain)
-        self._template(place, "total_timeout", step.total_timeout, plain)
+        self._templates(step, place, reads, {"input": CALL if called else STEP} | _ROOTS)
         if step.when is not None:
-            self._expression(place("when"), step.when, plain)
+            self._expression(place("when"), step.when, reads(STEP))
         if step.retry is not None and step.retry.while_ is not None:
             self._expression(place("retry") + ".while", step.retry.while_, reads(AGAIN))
+
+    def _templates(self, step: Step, place: Place, reads: Reads, roots: Mapping[str, frozenset[str]]) -> None:
+        for key, names in roots.items():
+            value = getattr(step, key)
+            if isinstance(value, str) and "{{" not in value:
+                continue
+            if value and isinstance(value, str | dict | list):
+                self.value(place(key), value, reads(names))
 
     def _edge(self, edge: Edge, path: str) -> None:
         self._expression(path, edge.when or "", Reader(EDGE, edge.step, reads_itself=True))
 
-    def _template(self, place: Place, key: str, value: Any, reader: Reader) -> None:
-        if isinstance(value, dict | list) or (isinstance(value, str) and "{{" in value):
-            self.value(place(key), value, reader)
-
     def value(self, path: str, value: Any, reader: Reader) -> None:
         """Every text with an expression inside a JSON value."""
         for at, text in _texts(path, value):
-            try:
-                references = compile_template(text).references
-            except ExpressionError as error:
-                self.findings.add(at, str(error))
-            else:
-                self._names(at, references, reader)
+            self._compile(at, text, compile_template, reader)
 
     def _expression(self, path: str, text: str, reader: Reader) -> None:
+        self._compile(path, text, compile_expression, reader)
+
+    def _compile(self, path: str, text: str, compiled: Callable[[str], Template | Expression], reader: Reader) -> None:
+        if self.faults >= _MOST_FAULTS:
+            return
         try:
-            references = compile_expression(text).references
+            references = compiled(text).references
         except ExpressionError as error:
+            self.faults += 1
             self.findings.add(path, str(error))
         else:
             self._names(path, references, reader)

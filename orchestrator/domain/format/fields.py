@@ -127,9 +127,11 @@ class Choice(Part):
     def check(self, value: Any) -> None:
         if value in self.values and isinstance(value, str):
             return
-        hint = did_you_mean(value, self.values).removeprefix("; ") if isinstance(value, str) else ""
         shown = f"'{value[:60]}'" if isinstance(value, str) else "that"
-        raise wrong(f"must be one of {', '.join(self.values)}; {shown} is not", hint or None)
+        raise wrong(f"must be one of {', '.join(self.values)}; {shown} is not", lambda: self._near(value))
+
+    def _near(self, value: Any) -> str | None:
+        return did_you_mean(value, self.values).removeprefix("; ") or None if isinstance(value, str) else None
 
     def shape(self) -> dict[str, Any]:
         return {"enum": self.values}

@@ -69,11 +69,14 @@ class Strict(Marshmallow):
         return {field.data_key or name: field for name, field in cls._declared_fields.items()}
 
     def _unknown(self, key: str, known: Mapping[str, Any]) -> Message:
-        elsewhere = _ELSEWHERE.get(key)
-        if elsewhere in known:
-            return Message(f"there is no such key in {self.about}", f"did you mean '{elsewhere}'?")
-        hint = did_you_mean(key, known).removeprefix("; ")
-        return Message(f"there is no such key in {self.about}", hint or f"its keys are {', '.join(_offered(known))}")
+        return Message(f"there is no such key in {self.about}", lambda: _near_key(key, known))
+
+
+def _near_key(key: str, known: Mapping[str, Any]) -> str:
+    elsewhere = _ELSEWHERE.get(key)
+    if elsewhere in known:
+        return f"did you mean '{elsewhere}'?"
+    return did_you_mean(key, known).removeprefix("; ") or f"its keys are {', '.join(_offered(known))}"
 
 
 def _offered(known: Mapping[str, Any]) -> list[str]:

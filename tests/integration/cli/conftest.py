@@ -65,6 +65,22 @@ def cli(bare: Cli, monkeypatch: pytest.MonkeyPatch, database_url: str, broker_ur
 
 
 @pytest.fixture
+def shared_cli(
+    bare: Cli, monkeypatch: pytest.MonkeyPatch, orchestrator_module_database_url: str, broker_url: str
+) -> Cli:
+    """Runs a command line on the module's database."""
+    monkeypatch.setenv("DATABASE_URL", orchestrator_module_database_url)
+    monkeypatch.setenv("REDIS_URL", broker_url)
+    return bare
+
+
+@pytest.fixture
+def shared_hands(module_db: Database) -> Hands:
+    """The worker of the module's database."""
+    return Hands(module_db)
+
+
+@pytest.fixture
 def hands(db: Database) -> Hands:
     """A worker played by hand; it knows the functions `ok` and `fail`."""
     return Hands(db)

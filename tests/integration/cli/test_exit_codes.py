@@ -73,14 +73,14 @@ def test_wrong_usage_is_told_with_what_would_be_right(bare: Cli, args: list[str]
 
 
 @pytest.mark.parametrize("command", ["show", "watch", "logs", "graph", "cancel", "pause", "resume", "retry"])
-def test_a_run_that_is_not_there_is_not_found(cli: Cli, command: str) -> None:
-    assert_told(cli(command, NOBODY), 3, f"there is no run {NOBODY}")
-    assert_told(cli(command, "latest"), 3, "there is no run yet")
+def test_a_run_that_is_not_there_is_not_found(shared_cli: Cli, command: str) -> None:
+    assert_told(shared_cli(command, NOBODY), 3, f"there is no run {NOBODY}")
+    assert_told(shared_cli(command, "latest"), 3, "there is no run yet")
 
 
 @pytest.mark.parametrize("command", ["show", "watch", "logs", "graph", "cancel", "pause", "resume", "retry"])
-def test_what_cannot_be_a_run_is_invalid(cli: Cli, command: str) -> None:
-    assert_told(cli(command, "no-run"), 2, "'no-run' is not a run's id")
+def test_what_cannot_be_a_run_is_invalid(shared_cli: Cli, command: str) -> None:
+    assert_told(shared_cli(command, "no-run"), 2, "'no-run' is not a run's id")
 
 
 def test_a_workflow_app_step_or_file_that_is_not_there_is_not_found(cli: Cli, hands: Hands, tmp_path: Path) -> None:

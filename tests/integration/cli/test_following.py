@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-import logging
-import threading
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
+from orchestrator.cli import logs, watch
 from orchestrator.domain.outcome import Outcome
+from orchestrator.errors import Unreachable
+from orchestrator.services.dispatch import dispatch
 from orchestrator.services.settle import settle
-from orchestrator.store.db import Database
 from orchestrator.store.logs import LogLine, append_logs
 from tests.documents import document, step
 from tests.hands import Hands
 from tests.integration.cli.conftest import Cli
 
-log = logging.getLogger(__name__)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def say(hands: Hands, messages: list[str], *, end: bool = True) -> None:
+class Meanwhile:
+    """A clock for a command that waits: while it does, `act` happens instead."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act = act
+
+    def sleep(self, seconds: float) -> None:
+        self._act()
+
+
+def say(hands: Hands, messages: list[str]) -> None:
     """Claim what waits, log for it, and settle it."""
     for claimed in hands.claim():
         lines = [LogLine(NOW, "log", "INFO", message) for message in messages]
         lines.append(LogLine(NOW, "stdout", "INFO", "printed"))
-        if end:
-            settle(hands.engine, claimed, Outcome.succeeded(None, "null"), lines=lines)
-        else:
-            with hands.db.transaction() as conn:
-                append_logs(conn, claimed.step_id, claimed.token, lines)
+        settled = settle(hands.engine, claimed, Outcome.succeeded(None, "null"), lines=lines)
+        dispatch(hands.engine, settled.queues)
 
 
-def test_a_run_is_watched_line_by_line_until_it_ends(cli: Cli, hands: Hands) -> None:
+def test_a_run_is_watched_line_by_line_until_it_ends(cli: Cli, hands: Hands, monkeypatch: pytest.MonkeyPatch) -> None:
     hands.start(document(step("charge"), step("ship", "charge"), name="order"))
-    watching: list[str] = []
-
-    worker = threading.Timer(1.0, hands.work)
-    worker.start()
+    monkeypatch.setattr(watch, "time", Meanwhile(hands.work))
     said = cli("watch", "latest")
-    worker.join()
-
-    watching = [line.split(" ", 1)[1] for line in said.out.splitlines()]
+    lines = [line.split(" ", 1)[1] for line in said.out.splitlines()]
     assert said.code == 0
-    assert watching[0] == "▸ order running"
-    assert watching[1] == "◌ charge queued: waits in queue 'default'"
-    assert watching[-3].startswith("✓ charge succeeded, ")
-    assert watching[-2].startswith("✓ ship succeeded, ")
-    assert watching[-1].startswith("✓ order succeeded after ")
+    assert lines[:2] == ["▸ order running", "◌ charge queued: waits in queue 'default'"]
+    assert [line.rsplit(" ", 2)[0] for line in lines[2:]] == [
+        "✓ charge succeeded,",
+        "✓ ship succeeded,",
+        "✓ order succeeded after",
+    ]
 
 
 def test_a_run_that_has_ended_is_told_at_once(cli: Cli, hands: Hands) -> None:
@@ -106,20 +112,11 @@ def test_a_run_that_logged_nothing_says_so_on_stderr(cli: Cli, hands: Hands) -> 
     assert "nothing was logged" in said.err
 
 
-def test_a_log_is_followed_until_the_run_ends(cli: Cli, hands: Hands, db: Database) -> None:
+def test_a_log_is_followed_until_the_run_ends(cli: Cli, hands: Hands, monkeypatch: pytest.MonkeyPatch) -> None:
     hands.start(document(step("charge"), step("ship", "charge"), name="order"))
     say(hands, ["before"])
-
-    def rest() -> None:
-        hands.engine.transport.send("default", [])
-        say(hands, ["after"])
-
-    from_dispatch = hands.outbox
-    assert from_dispatch.depth("default") == 0
-    hands_on = threading.Timer(1.0, lambda: _finish(hands))
-    hands_on.start()
+    monkeypatch.setattr(logs, "time", Meanwhile(lambda: say(hands, ["after"])))
     said = cli("logs", "latest", "--follow")
-    hands_on.join()
     assert said.code == 0
     assert [line.split(" ", 1)[1] for line in said.out.splitlines()] == [
         "charge#1 INFO before",
@@ -129,31 +126,45 @@ def test_a_log_is_followed_until_the_run_ends(cli: Cli, hands: Hands, db: Databa
     ]
 
 
-def _finish(hands: Hands) -> None:
-    from_queue = hands.outbox.take()
-    log.debug("left over: %s", from_queue)
-    say(hands, ["after"])
+def test_watching_goes_on_while_postgres_is_away_for_a_moment(
+    cli: Cli, hands: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hands.start(document(step("charge"), name="order"))
+    answers = iter([None, Unreachable("gone"), Unreachable("gone")])
+    real_look = watch.look
+
+    def look(*args: object, **given: object) -> object:
+        trouble = next(answers, None)
+        if trouble is not None:
+            raise trouble
+        return real_look(*args, **given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(watch, "look", look)
+    monkeypatch.setattr(watch, "time", Meanwhile(hands.work))
+    assert cli("watch", "latest").code == 0
+    assert next(answers, "all given") == "all given"
 
 
-@pytest.mark.parametrize(
-    "name", ["a.b-c#1", "50%/x:y", "[bold]x[/]", "名前", "x" * 124, "-x", "'; --", "مرحبا بالعالم"]
-)
-def test_every_command_copes_with_any_name(cli: Cli, hands: Hands, name: str) -> None:
-    run_id = hands.start(document(step(name, function="fail"), name=name))
-    for claimed in hands.claim():
-        with hands.db.transaction() as conn:
+HOSTILE = ["a.b-c#1", "50%/x:y", "[bold]x[/]", "名前", "x" * 124, "-x", "'; --", "مرحبا بالعالم"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_every_command_copes_with_any_name(shared_cli: Cli, shared_hands: Hands, name: str) -> None:
+    run_id = shared_hands.start(document(step(name, function="fail"), name=name))
+    for claimed in shared_hands.claim():
+        with shared_hands.db.transaction() as conn:
             append_logs(conn, claimed.step_id, claimed.token, [LogLine(NOW, "log", "INFO", name)])
-        hands.settle(claimed)
+        shared_hands.settle(claimed)
     said = {
-        "runs": cli("runs", "--workflow", name),
-        "show": cli("show", run_id),
-        "step": cli("show", run_id, f"--step={name}"),
-        "watch": cli("watch", run_id),
-        "logs": cli("logs", run_id, "--", name),
+        "runs": shared_cli("runs", "--workflow", name),
+        "show": shared_cli("show", run_id),
+        "step": shared_cli("show", run_id, f"--step={name}"),
+        "watch": shared_cli("watch", run_id),
+        "logs": shared_cli("logs", run_id, "--", name),
     }
     assert {key: one.code for key, one in said.items()} == dict.fromkeys(said, 0) | {"watch": 1}
     assert [key for key, one in said.items() if name not in one.out] == []
     for form in ("dot", "mermaid", "svg"):
-        assert cli("graph", run_id, "--format", form).code == 0
-    assert cli("start", "--", name).code == 0
-    assert cli("retry", run_id).code == 0
+        assert shared_cli("graph", run_id, "--format", form).code == 0
+    assert shared_cli("start", "--", name).code == 0
+    assert shared_cli("retry", run_id).code == 0
