@@ -9,7 +9,8 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 import click
@@ -47,8 +48,28 @@ COMMANDS: dict[str, tuple[str, str]] = {
 _SERVERS = ("DATABASE_URL", "REDIS_URL")
 
 
+class PipeClosed(Exception):
+    """Who reads our output has enough of it. A `BrokenPipeError` click would make an exit with 1 of."""
+
+
+@contextmanager
+def _pipe_watched() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise PipeClosed from error
+
+
 class Commands(click.Group):
     """A group whose commands are imported when they are called."""
+
+    def make_context(self, *args: Any, **given: Any) -> click.Context:
+        with _pipe_watched():
+            return super().make_context(*args, **given)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _pipe_watched():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name, (module, _) in COMMANDS.items() if importlib.util.find_spec(module)]
@@ -98,28 +119,22 @@ def run(args: list[str]) -> int:
     """Run a command line; its exit code. Errors are sentences on stderr."""
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_a_character(stream)
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="orchestrator: %(message)s", stream=sys.stderr)
     debug = "--debug" in args[: args.index("--")] if "--" in args else "--debug" in args
     try:
         _check_encoding(args)
         code = cli.main(args, prog_name="orchestrator", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed: orchestrator ... >&-
+            sys.stdout.flush()
         return code if isinstance(code, int) else Exit.OK
-    except BrokenPipeError:
-        return _pipe_closed()
-    except SystemExit as error:
-        # click makes this of a broken pipe.
-        return _pipe_closed() if isinstance(error.__context__, BrokenPipeError) else int(error.code or 0)
+    except (BrokenPipeError, PipeClosed):
+        # Python would complain again when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
     except (KeyboardInterrupt, click.Abort):
         return Exit.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last place: whatever it is becomes a sentence and a code
         return _tell(error, debug)
-
-
-def _pipe_closed() -> int:
-    """Who reads our output has enough of it. Python would complain again when it closes stdout."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return Exit.OK
 
 
 def _tell(error: Exception, debug: bool) -> int:

@@ -31,11 +31,11 @@ def headline(run: RunNow, signs: Signs) -> Text:
     """`✗ order failed after 12 s`."""
     line = Text.assemble((f"{signs.mark(run.status)} ", MARKS[run.status].style), (clean(run.workflow), "bold"), " ")
     line.append(word(run.status), MARKS[run.status].style)
-    return line.append(f" {_timing(run)}")
+    return line.append(f" {timing}" if (timing := _timing(run)) else "")
 
 
 def _timing(run: RunNow) -> str:
-    if run.started_at is None:
+    if run.started_at is None or run.status is RunStatus.PAUSED:
         return ""
     if run.finished_at is not None:
         return f"after {duration((run.finished_at - run.started_at).total_seconds())}"

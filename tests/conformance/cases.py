@@ -35,7 +35,7 @@ def load(name: str) -> list[dict[str, Any]]:
 
 def dag_outcomes() -> list[Case]:
     """Graphs of other engines: `needs` of N sources, edges on success, failure and completion."""
-    return [_dag_case(case) for case in load("dag_outcomes.json")]
+    return [dag_case(case) for case in load("dag_outcomes.json")]
 
 
 def rule_dags() -> list[Case]:
@@ -48,11 +48,13 @@ def not_run(status: str, reason: str | None) -> bool:
     return status in _NOT_RUN or (status, reason) == ("failed", "unreachable")
 
 
-def _dag_case(case: Mapping[str, Any]) -> Case:
+def dag_case(case: Mapping[str, Any]) -> Case:
+    """A case as written in dag_outcomes.json."""
     # Orquesta's `continue` marks an end of the graph and is no step.
     rows = [row for row in case["steps"] if row.get("command") != "continue"]
     # There a transition on completion deals with the failure; here only `on_error` does.
-    handled = {edge.split()[0] for row in rows for edge in row.get("after", ()) if edge.split()[1:] == ["complete"]}
+    edges = [edge.split() for row in rows for edge in row.get("after", ())]
+    handled = {source for source, on, *condition in edges if on == "complete" and condition != ["unless"]}
     steps = [_dag_step(row) | ({"on_error": "ignore"} if row["name"] in handled else {}) for row in rows]
     fails = {row["name"]: ["failed"] for row in rows if row.get("fails") or row.get("command") == "fail"}
     ends = {row["name"]: row["ends"] for row in rows if "ends" in row}

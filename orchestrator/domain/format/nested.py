@@ -139,6 +139,7 @@ class Steps(Part):
     def __init__(self, schema: type[Strict], description: str):
         super().__init__(description, required=True)
         self.of = schema
+        self._names = [(field.data_key or name, name) for name, field in schema._declared_fields.items()]
 
     def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any) -> Any:
         if not isinstance(value, list):
@@ -167,8 +168,8 @@ class Steps(Part):
         return groups
 
     def _check_group(self, keys: frozenset[str], places: list[int], right: list[Any], problems: dict[int, Any]) -> None:
-        wanted = {name for name, field in self.of._declared_fields.items() if (field.data_key or name) in keys}
-        schema = self.of(only=wanted | {"name"}) if keys else self.of()
+        wanted = [name for key, name in self._names if key in keys or key == "name"]
+        schema = self.of(only=wanted) if keys else self.of()
         try:
             schema.load([right[index] for index in places], many=True)
         except ValidationError as error:

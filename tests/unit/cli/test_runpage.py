@@ -212,5 +212,5 @@ def test_changes_are_told_on_lines_of_their_own() -> None:
 def test_a_paused_run_says_since_when_and_why() -> None:
     look = look_at(FAILED, "paused", paused_at=NOW - timedelta(minutes=3), pause_reason="waiting for Ann")
     lines = plain(run_page(page_of(PLAN, look), Signs(), 100))
-    assert lines[1] == "  why      paused 3 min ago: waiting for Ann"
+    assert lines[:2] == ["‖ order paused", "  why      paused 3 min ago: waiting for Ann"]
     assert f"  orchestrator resume {RUN_ID}" in "\n".join(lines)

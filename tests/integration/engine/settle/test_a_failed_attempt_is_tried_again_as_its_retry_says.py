@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,7 +27,7 @@ def raising(*errors: Exception | None) -> Callable[[], int]:
     return call
 
 
-def tried(errors: list[Exception | None], **retry: Any) -> RunResult:
+def tried(errors: Sequence[Exception | None], **retry: Any) -> RunResult:
     return testing.run(document(step("a", function="f", retry=retry)), None, {"f": raising(*errors)})
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from orchestrator import testing
 from tests.documents import document, step
 
@@ -15,7 +18,7 @@ def failing() -> None:
     raise RuntimeError("no luck")
 
 
-FUNCTIONS = {"slow": slow, "fail": failing}
+FUNCTIONS: dict[str, Callable[..., Any]] = {"slow": slow, "fail": failing}
 
 
 def test_an_attempt_within_its_timeout_goes_on() -> None:

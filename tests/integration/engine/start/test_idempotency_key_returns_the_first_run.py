@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from orchestrator import testing
 from orchestrator.services.register import register
 from orchestrator.services.start import StartOptions, start
@@ -47,7 +49,7 @@ def test_starts_with_one_key_at_the_same_moment_make_one_run(db: Database) -> No
     register(hands.engine, WORKFLOW)
     for round in range(10):
         options = StartOptions(idempotency_key=f"k{round}")
-        started = together([lambda options=options: start(hands.engine, "w", None, options)] * 4)
+        started = together([partial(start, hands.engine, "w", None, options)] * 4)
         assert len({s.run_id for s in started}) == 1
         assert [s.created for s in started].count(True) == 1
     assert len(hands.outbox.take()) == 10
