@@ -14,10 +14,11 @@ WITH mine AS (
   SELECT s.id FROM workflow_run_steps s
   JOIN unnest(CAST(:ids AS uuid[]), CAST(:tokens AS uuid[])) AS c (id, token)
     ON s.id = c.id AND s.claim_token = c.token AND s.status = 'running'
+  WHERE s.id = ANY(CAST(:ids AS uuid[]))
   ORDER BY s.run_id, s.position FOR UPDATE OF s
 )
 UPDATE workflow_run_steps s SET lease_expires_at = orchestrator_now() + make_interval(secs => :lease)
-FROM mine WHERE s.id = mine.id
+WHERE s.id = ANY(ARRAY(SELECT id FROM mine))
 RETURNING s.claim_token
 """)
 
@@ -94,11 +95,11 @@ def find_overdue_runs(conn: Connection, limit: int) -> list[str]:
 
 _UNANSWERED = text("""
 UPDATE workflow_run_steps SET queued_at = orchestrator_now()
-WHERE id IN (
+WHERE id = ANY(ARRAY(
   SELECT id FROM workflow_run_steps
   WHERE status = 'queued' AND queue = :queue AND queued_at <= orchestrator_now() - make_interval(secs => :after)
   FOR UPDATE SKIP LOCKED
-)
+))
 RETURNING id, claim_token
 """)
 

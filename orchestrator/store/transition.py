@@ -2,6 +2,9 @@
 
 A transition that finds no row in the state it expects changes nothing and returns nothing: its caller was late.
 Transitions of claimed steps are fenced by the claim token. domain/states.py lists the moves; a test compares.
+
+Rows to change are named by `= ANY(...)`: a join is planned by statistics, and those of a table that was empty when it
+was last analyzed make it read every row for each.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ WITH picked AS (
   ORDER BY s.priority DESC, s.ready_at, s.id LIMIT :room FOR UPDATE OF s SKIP LOCKED
 )
 UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
-FROM picked WHERE s.id = picked.id
+WHERE s.id = ANY(ARRAY(SELECT id FROM picked))
 RETURNING s.id, s.claim_token, s.priority, s.ready_at
 """)
 
@@ -69,12 +72,13 @@ WITH mine AS (
   JOIN unnest(CAST(:ids AS uuid[]), CAST(:tokens AS uuid[])) AS c (id, token)
     ON s.id = c.id AND s.claim_token = c.token AND s.status = 'queued'
   JOIN workflow_runs r ON r.id = s.run_id AND r.status IN ('running', 'canceling') AND r.halting IS NULL
+  WHERE s.id = ANY(CAST(:ids AS uuid[]))
   ORDER BY s.run_id, s.position FOR UPDATE OF s
 )
 UPDATE workflow_run_steps s SET status = 'running', worker_id = :worker_id, attempt = s.attempt + 1,
   started_at = orchestrator_now(), lease_expires_at = orchestrator_now() + make_interval(secs => :lease),
   error = NULL, progress = NULL
-FROM mine WHERE s.id = mine.id
+FROM mine WHERE s.id = mine.id AND s.id = ANY(CAST(:ids AS uuid[]))
 RETURNING s.id, s.claim_token, s.run_id, mine.revision_id, s.position, s.attempt, s.attempt_base, s.lost_count,
   s.queue, s.total_deadline_at
 """)
@@ -268,28 +272,33 @@ def fail_unclaimed(conn: Connection, step_id: str, reason: Reason, error: ErrorI
     return conn.execute(_FAIL_UNCLAIMED, values).first() is not None
 
 
+_PAUSED = text("""
+SELECT id FROM workflow_runs WHERE status = 'paused' AND (CAST(:run_id AS uuid) IS NULL OR id = :run_id)
+""")
 _UNQUEUE = text("""
 UPDATE workflow_run_steps SET status = 'ready', claim_token = NULL, queued_at = NULL
-WHERE id IN (
+WHERE id = ANY(ARRAY(
   SELECT s.id FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
-  WHERE s.status = 'queued' AND r.status = 'paused' AND (CAST(:run_id AS uuid) IS NULL OR s.run_id = :run_id)
+  WHERE s.run_id = ANY(CAST(:run_ids AS uuid[])) AND s.status = 'queued' AND r.status = 'paused'
   ORDER BY s.run_id, s.position FOR UPDATE OF s
-)
+))
 """)
 
 
 def unqueue_paused(conn: Connection, run_id: str | None = None) -> None:
     """queued -> ready for steps of paused runs (of one, or of all): their messages die by the token."""
-    conn.execute(_UNQUEUE, {"run_id": run_id})
+    paused = list(conn.execute(_PAUSED, {"run_id": run_id}).scalars())
+    if paused:
+        conn.execute(_UNQUEUE, {"run_ids": paused})
 
 
 _PROMOTE = text("""
 UPDATE workflow_run_steps SET status = 'ready', next_attempt_at = NULL
-WHERE id IN (
+WHERE id = ANY(ARRAY(
   SELECT id FROM workflow_run_steps
   WHERE status = 'ready' AND next_attempt_at <= orchestrator_now()
   ORDER BY next_attempt_at LIMIT :limit FOR UPDATE SKIP LOCKED
-)
+))
 RETURNING queue
 """)
 

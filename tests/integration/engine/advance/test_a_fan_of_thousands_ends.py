@@ -10,7 +10,7 @@ import pytest
 from orchestrator import testing
 from tests.documents import document, step
 
-WIDTH = 1_000  # all versions of the last row stay in the one transaction: time grows with the square
+WIDTH = 1_000
 
 
 @pytest.mark.parametrize("end", ["succeeded", "failed"])
