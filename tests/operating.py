@@ -20,7 +20,7 @@ from orchestrator.services.settle import settle
 from orchestrator.store.transition import Lease
 from orchestrator.testing import Sandbox
 from tests.graphs import Workflow
-from tests.reference import Reference
+from tests.reference import Reference, agree
 from tests.scripted import Script
 from tests.watching import Watch
 
@@ -104,10 +104,12 @@ class Operating:
     def pause(self, choose: Choose) -> None:
         if self._run_status() == "running":
             pause(self.engine, self.run_id, reason="lunch")
+            self._tell(Reference.pause)
 
     def resume(self, choose: Choose) -> None:
         if self._run_status() == "paused":
             resume(self.engine, self.run_id)
+            self._tell(Reference.resume)
 
     def cancel(self, choose: Choose, *, force: bool = False) -> None:
         handling = any(name not in self.references[0].steps for name in self.box.result(self.run_id).steps)
@@ -147,13 +149,15 @@ class Operating:
         return result.status, {step.name: (step.status, step.reason) for step in result.steps.values()}
 
     def agreed(self) -> bool:
-        """Whether a reference ends like the run; one that took another way has dropped out.
+        """Whether the run and each step ended as a reference says; one that took another way has dropped out.
 
         Handlers of the run's earlier lives, before an operator's retry, stay as they ended.
         """
         status, ends = self.ends()
-        theirs = [(r.run, self.earlier | {n: (s, r.reason[n]) for n, s in r.status.items()}) for r in self.references]
-        return (status, ends) in theirs
+        ended = self.references[0].status.keys() | {name for name in ends if name not in self.earlier}
+        kept = {name: end for name, end in ends.items() if name in ended}
+        assert all(ends[name] == end for name, end in self.earlier.items() if name not in ended)
+        return agree(status, kept, self.references)
 
     def _tell(self, event: Callable[..., None], *facts: str) -> None:
         """Tell the references; those that would not have allowed it drop out, one has to stay."""

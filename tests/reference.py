@@ -54,6 +54,7 @@ class Reference:
     started: set[str] = field(default_factory=set)
     stopped: str | None = None  # the reason that keeps everything else from starting
     canceled: bool = False
+    paused: bool = False
     run: str | None = None
 
     def __post_init__(self) -> None:
@@ -99,10 +100,19 @@ class Reference:
             self._set(name, "ready")
         self._settle()
 
+    def pause(self) -> None:
+        """An operator pauses the run: what runs goes on, but the run does not end."""
+        self.paused = True
+
+    def resume(self) -> None:
+        """An operator lets the paused run go on."""
+        self.paused = False
+        self._settle()
+
     def cancel(self, *, force: bool = False) -> None:
         """An operator cancels the run."""
         if self.run is None and not self._handling():
-            self.canceled = True
+            self.canceled, self.paused = True, False
             self._stop("canceled", running=force)
             self._settle()
 
@@ -131,6 +141,11 @@ class Reference:
     def runnable(self) -> set[str]:
         """Steps that may run now."""
         return {name for name, status in self.status.items() if status == "ready"}
+
+    @property
+    def ends(self) -> dict[str, tuple[str, str | None]]:
+        """Status and reason of every step, handlers included."""
+        return {name: (status, self.reason[name]) for name, status in self.status.items()}
 
     # How attempts end.
 
@@ -164,7 +179,7 @@ class Reference:
             pass
         if self.stopped in (None, "drain") and not self._handling():
             self._stop_if_failed()
-        if self.run is None and not any(self.status[name] in OPEN for name in self.status):
+        if self.run is None and not self.paused and not any(status in OPEN for status in self.status.values()):
             self._close()
 
     def _decide_one(self) -> bool:
@@ -219,6 +234,7 @@ class Reference:
 
     def _stop(self, reason: str, *, running: bool = True) -> None:
         self.stopped = reason
+        self.paused &= reason == "drain"  # a run that is over does not stay paused
         for name in self.steps:
             if self.status[name] in OPEN and (running or self.status[name] != "running"):
                 self._set(name, "canceled", reason)
@@ -314,6 +330,14 @@ class Reference:
         if on == "success":
             return self.as_seen(source, end) == "succeeded"
         return end in {"failure": ("failed",), "complete": ("succeeded", "failed"), "skipped": ("skipped",)}[on]
+
+
+def agree(status: str, ends: Mapping[str, tuple[str, str | None]], references: Sequence[Reference]) -> bool:
+    """Whether a run ended as the references allow, which may differ about steps of a run stopped half way."""
+    same = [reference.ends for reference in references if reference.run == status]
+    return ends.keys() in [one.keys() for one in same] and all(
+        any(one.get(name) == end for one in same) for name, end in ends.items()
+    )
 
 
 def _full(step: Any, document: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def test_a_run_cancelled_at_any_moment_ends_right(workflow: Workflow, acts: list
 
 
 @examples(60)
-@given(workflows(most=6, stops=False), some_of(_WORK, _LOSSES), st.data())
+@given(workflows(most=6), some_of(_WORK, _LOSSES), st.data())
 def test_lost_attempts_are_run_again_and_late_results_change_nothing(
     workflow: Workflow, acts: list[str], data: st.DataObject
 ) -> None:
@@ -71,7 +71,7 @@ def test_lost_attempts_are_run_again_and_late_results_change_nothing(
 
 
 @examples(60)
-@given(workflows(most=6, stops=False), some_of(_WORK, _LOSSES, _HOLDS, _CANCELS), st.data())
+@given(workflows(most=6), some_of(_WORK, _LOSSES, _HOLDS, _CANCELS), st.data())
 def test_everything_at_once_ends_right(workflow: Workflow, acts: list[str], data: st.DataObject) -> None:
     operated(workflow, acts, data, agrees_and_is_over)
 
