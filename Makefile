@@ -36,6 +36,14 @@ check: .venv/dev.stamp ## lint, formatting and types
 unit: .venv/dev.stamp ## the tests that need no servers
 	$(BIN)/pytest -q tests/unit tests/architecture $(ARGS)
 
+.PHONY: docs
+docs: .venv/run.stamp ## write the pages that are made from the code
+	@for maker in docs/generate_*.py; do $(BIN)/python $$maker; done
+
+.PHONY: bench
+bench: .venv/run.stamp ## measure the engine on this machine (options: ARGS="--rounds 1 --workloads W1,W4")
+	@$(BIN)/orchestrator bench $(ARGS)
+
 .PHONY: venv
 venv: .venv/dev.stamp ## make .venv with the package and the developers' tools
 

@@ -1,4 +1,4 @@
-"""Writes docs/states.md from the transitions in orchestrator/domain/states.py: `python docs/generate_states.py`."""
+"""Writes docs/states.md from the transitions in orchestrator/domain/states.py: `make docs`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Status = TypeVar("Status", bound=StrEnum)
 PAGE = """\
 # States
 
-Made from `orchestrator/domain/states.py` by `python docs/generate_states.py`; a test holds this page to it.
+Made from `orchestrator/domain/states.py` by `make docs`; a test holds this page to it.
 Statuses of steps are written only by `orchestrator/store/transition.py`, those of runs only by
 `orchestrator/store/run_transition.py`; CHECK constraints refuse rows that contradict themselves.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.config import Config
 from orchestrator.functions import load_modules, registry
+from orchestrator.services.documents import document_limits
 from orchestrator.services.engine import Engine, Settings, Transport
 from orchestrator.store.db import Database
 from orchestrator.transport import CeleryTransport, NullTransport
@@ -12,21 +13,20 @@ from orchestrator.transport import CeleryTransport, NullTransport
 def make_engine(
     config: Config,
     *,
-    transport: Transport | None = None,
     load_functions: bool = True,
     pool_size: int = 5,
     name: str = "orchestrator",
 ) -> Engine:
     """The engine of this process; connects to nothing yet. `name` is what Postgres shows of its connections.
 
-    `load_functions` is for processes that run steps: they alone hold secrets. Raises `InvalidConfig` naming every
-    function module that cannot be loaded.
+    `load_functions` is for workers, and for beat, which settles lost attempts: they alone hold secrets. Raises
+    `InvalidConfig` naming every function module that cannot be loaded.
     """
     functions = load_modules(config.functions) if load_functions else registry
     return Engine(
         Database.connect(config.database_url, pool_size=pool_size, application_name=name),
         functions,
-        transport or _transport(config),
+        _transport(config),
         settings_of(config),
         secrets=config.secrets if load_functions else {},
     )
@@ -48,4 +48,5 @@ def settings_of(config: Config) -> Settings:
         timeout_grace=config.timeout_grace_seconds,
         max_output_bytes=config.max_output_bytes,
         batch=config.batch,
+        documents=document_limits(config),
     )

@@ -18,23 +18,25 @@ from sqlalchemy import Connection
 
 from orchestrator.bootstrap import make_engine
 from orchestrator.config import Config
+from orchestrator.domain.limits import Limits
 from orchestrator.domain.load import load_text
 from orchestrator.domain.states import RunStatus, StepStatus
-from orchestrator.errors import NotFound
+from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
+from orchestrator.services.actor import acting_user
 from orchestrator.services.cancel import cancel
 from orchestrator.services.documents import read_document
 from orchestrator.services.engine import Engine
+from orchestrator.services.pages import every
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.register import Registered, register
 from orchestrator.services.retry import retry
 from orchestrator.services.start import StartOptions, start
 from orchestrator.services.wait import read_status, wait
 from orchestrator.store.outcomes import load_run
-from orchestrator.store.reads import RunFilters, get_run, list_runs, list_steps
+from orchestrator.store.reads import RunFilters, get_run, list_runs, list_steps, load_secrets
 
 Document = Mapping[str, Any] | str | Path
-_ACTOR = "python"
 
 
 class RunHandle:
@@ -69,20 +71,16 @@ class RunHandle:
         return error
 
     def view(self) -> dict[str, Any]:
-        """The run as every interface shows it (SPEC section 10), secret fields masked."""
+        """The run as every interface shows it (docs/cli.md), secret fields masked."""
         with self._engine.db.transaction() as conn:
             return get_run(conn, self.id)
 
     def steps(self, status: StepStatus | str | None = None) -> Iterator[dict[str, Any]]:
         """The run's steps in graph order, page by page, secret fields masked."""
-        after: str | None = None
-        while True:
-            with self._engine.db.transaction() as conn:
-                page = list_steps(conn, self.id, StepStatus(status) if status else None, after)
-            yield from page.items
-            if page.next is None:
-                return
-            after = page.next
+        wanted = StepStatus(status) if status else None
+        with self._engine.db.transaction() as conn:
+            secrets = load_secrets(conn, self.id)
+        yield from every(self._engine.db, lambda conn, after: list_steps(conn, self.id, wanted, after, secrets=secrets))
 
     def _end(self) -> dict[str, Any]:
         with self._engine.db.transaction() as conn:
@@ -110,9 +108,11 @@ class Orchestrator:
     def register(self, document: Document, app: str | None = None, group: str | None = None) -> Registered:
         """Store a document (a map, YAML or JSON text, or the path of a file) as a new revision, if it is new.
 
-        Text without a line break is taken for a path. Raises `InvalidDefinition` with all problems, `NotFound`.
+        Text without a line break is taken for a path. What is odd about a valid document is in the `warnings` of the
+        result. Raises `InvalidDefinition` with all problems, `NotFound`.
         """
-        return register(self.engine, _document(document), app=app, group=group, actor=_ACTOR)
+        loaded = _document(document, self.engine.settings.documents)
+        return register(self.engine, loaded, app=app, group=group, actor=acting_user("python"))
 
     def start(
         self,
@@ -130,7 +130,7 @@ class Orchestrator:
         With `connection` (SQLAlchemy, to the orchestrator's database) the run is part of the caller's own
         transaction: it starts when that is committed. Raises `NotFound` and `InvalidInput`.
         """
-        options = StartOptions(app, tags, idempotency_key, revision, actor=_ACTOR)
+        options = StartOptions(app, tags, idempotency_key, revision, actor=acting_user("python"))
         return RunHandle(self.engine, start(self.engine, name, input, options, connection).run_id)
 
     def run(self, id: str) -> RunHandle:
@@ -157,42 +157,35 @@ class Orchestrator:
         """
         wanted = [RunStatus(one) for one in ([status] if isinstance(status, str) else status)]
         filters = RunFilters(workflow, wanted, app, tags, created_after, created_before, error)
-        after: str | None = None
-        while True:
-            with self.engine.db.transaction() as conn:
-                page = list_runs(conn, filters, after, page_size)
-            yield from page.items
-            if page.next is None:
-                return
-            after = page.next
+        yield from every(self.engine.db, lambda conn, after: list_runs(conn, filters, after, page_size))
 
     def cancel(self, run: RunHandle | str, *, reason: str | None = None, force: bool = False) -> None:
         """Cancel the run; `force` cuts off what is running. Raises `NotFound` and `Conflict`."""
-        cancel(self.engine, _id_of(run), reason=reason, force=force, actor=_ACTOR)
+        cancel(self.engine, _id_of(run), reason=reason, force=force, actor=acting_user("python"))
 
     def pause(self, run: RunHandle | str, *, reason: str | None = None) -> None:
         """Pause the run: running steps end, nothing new starts. Raises `NotFound` and `Conflict`."""
-        pause(self.engine, _id_of(run), reason=reason, actor=_ACTOR)
+        pause(self.engine, _id_of(run), reason=reason, actor=acting_user("python"))
 
     def resume(self, run: RunHandle | str, *, reason: str | None = None) -> None:
         """Let a paused run go on. Raises `NotFound` and `Conflict`."""
-        resume(self.engine, _id_of(run), reason=reason, actor=_ACTOR)
+        resume(self.engine, _id_of(run), reason=reason, actor=acting_user("python"))
 
     def retry(self, run: RunHandle | str, *, reason: str | None = None) -> int:
         """Let a failed or canceled run go on; how many steps were opened again. Raises `NotFound`, `Conflict`."""
-        return retry(self.engine, _id_of(run), reason=reason, actor=_ACTOR)
+        return retry(self.engine, _id_of(run), reason=reason, actor=acting_user("python"))
 
 
 def _id_of(run: RunHandle | str) -> str:
     id = run.id if isinstance(run, RunHandle) else run.lower()
     if not is_id(id):
-        raise NotFound(f"there is no run {id}")
+        raise unknown_run(id)
     return id
 
 
-def _document(document: Document) -> Any:
+def _document(document: Document, limits: Limits) -> Any:
     if isinstance(document, Mapping):
         return document
     if isinstance(document, Path) or ("\n" not in document.strip() and not document.lstrip().startswith("{")):
-        return read_document(document)
-    return load_text(document)
+        return read_document(document, limits=limits)
+    return load_text(document, limits=limits)

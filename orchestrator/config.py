@@ -15,6 +15,8 @@ from orchestrator.data_folder import DataFolder, default_folder
 from orchestrator.errors import InvalidConfig, Problem
 
 SERVERS = ("database", "broker")
+ALL_QUEUES = "*"  # among a worker's queues: all that are in use, whenever they come into use
+_WORKERS = "workers"
 _PREFIX = "ORCHESTRATOR_"
 SECRETS = _PREFIX + "SECRET_"  # and the name of a secret of templates
 _UNITS = {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -79,6 +81,8 @@ def _modules(text: str) -> tuple[str, ...]:
     for module in modules:
         if not all(part.isidentifier() for part in module.split(".")):
             raise ValueError(f"'{module}' is not a module name (write them as package.module, separated by commas)")
+        if module.partition(".")[0] == _WORKERS:
+            raise ValueError(f"'{module}': `{_WORKERS}` is a package of the orchestrator, so give yours another name")
     return modules
 
 
@@ -137,15 +141,17 @@ class Config:
     warnings: tuple[Problem, ...] = ()
 
     @classmethod
-    def from_env(cls, env: Mapping[str, str] | None = None, *, need: Sequence[str] = SERVERS) -> Config:
-        """The settings in `env` (default: this process's environment).
+    def from_env(
+        cls, env: Mapping[str, str] | None = None, *, need: Sequence[str] = SERVERS, **defaults: Any
+    ) -> Config:
+        """The settings in `env` (default: this process's environment), `defaults` where it sets none.
 
         Server URLs that are not set are those of the `orchestrator up` running in the data folder. Raises
         `InvalidConfig` with all faults, each with the variable's name as its path; a server of `need` ("database",
         "broker") that is missing is a fault.
         """
         reader = _Reader(os.environ if env is None else env)
-        config = reader.settings()
+        config = reader.settings(defaults)
         database_url, broker_url = reader.urls(config)
         config = replace(config, database_url=database_url, broker_url=broker_url)
         if need and not reader.problems:
@@ -153,6 +159,11 @@ class Config:
         if reader.problems:
             raise InvalidConfig(reader.problems)
         return config
+
+    @property
+    def all_queues(self) -> bool:
+        """Whether a worker serves every queue in use."""
+        return ALL_QUEUES in self.queues
 
     def environment(self) -> dict[str, str]:
         """This process's environment, with these servers, folder and functions: what a child process gets."""
@@ -187,13 +198,13 @@ class _Reader:
         self._env = env
         self.problems: list[Problem] = []
 
-    def settings(self) -> Config:
+    def settings(self, defaults: Mapping[str, Any]) -> Config:
         """All but the URLs; what is faulty keeps its default, so that the rest can be checked too."""
         values = {name: self._read(f.metadata["variable"], f.metadata["parse"]) for name, f in _SETTINGS.items()}
         # On a Heroku dyno, Redis has a certificate that no authority has signed.
         if values["broker_tls_verify"] is None and "DYNO" in self._env:
             values["broker_tls_verify"] = False
-        given = {name: value for name, value in values.items() if value not in (None, ())}
+        given = {**defaults, **{name: value for name, value in values.items() if value not in (None, ())}}
         config = Config(**given, secret_key=self._secret(), secrets=self._secrets(), warnings=self._unknown())
         return self._with_heartbeat(config)
 
@@ -214,7 +225,8 @@ class _Reader:
         if running is not None:
             database = config.database_url or running.database_url
             return replace(config, database_url=database, broker_url=config.broker_url or running.broker_url)
-        hint = f"or run `orchestrator up`, which is not running in {config.data_dir}"
+        elsewhere = f"if it runs with another folder, set {_PREFIX}DATA_DIR"
+        hint = f"or run `orchestrator up`, which is not running in {config.data_dir}; {elsewhere}"
         if "database" in need and not config.database_url:
             self._fault("DATABASE_URL", "is not set", f"give a postgresql:// URL, {hint}")
         if "broker" in need and not config.broker_url:

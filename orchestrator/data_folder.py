@@ -16,6 +16,8 @@ import platformdirs
 
 from orchestrator.errors import Conflict, OrchestratorError
 
+_RUNNING = "running.json"
+_NAME = ".orchestrator"
 _CHECKOUT_MARKS = (".git", "pyproject.toml", "Procfile")
 
 
@@ -34,10 +36,12 @@ class Running:
 
 
 def default_folder(here: Path) -> Path:
-    """`.orchestrator` inside a checkout (or where there is one already), else the user's own data folder."""
-    local = here / ".orchestrator"
-    if local.is_dir() or any((here / mark).exists() for mark in _CHECKOUT_MARKS):
-        return local
+    """The nearest `.orchestrator` here or above; one to be made here in a checkout, else the user's own data folder."""
+    for folder in (here, *here.parents):
+        if (folder / _NAME).is_dir():
+            return folder / _NAME
+    if any((here / mark).exists() for mark in _CHECKOUT_MARKS):
+        return here / _NAME
     return platformdirs.user_data_path("orchestrator")
 
 
@@ -81,17 +85,17 @@ class DataFolder:
             try:
                 yield
             finally:
-                self._running_file.unlink(missing_ok=True)
+                (self.path / _RUNNING).unlink(missing_ok=True)
 
     def publish(self, running: Running) -> None:
         """Tell other processes of this machine's user where the servers are; forgotten as the lock ends."""
-        self.write_private("running.json", json.dumps(asdict(running)))
+        self.write_private(_RUNNING, json.dumps(asdict(running)))
 
     def running(self) -> Running | None:
         """The `up` that holds this folder now and has said where its parts are."""
         if not self._is_locked():
             return None
-        described = self.read("running.json")
+        described = self.read(_RUNNING)
         return None if described is None else _as_running(described)
 
     def read(self, name: str) -> str | None:
@@ -107,10 +111,6 @@ class DataFolder:
         with os.fdopen(descriptor, "w") as handle:
             handle.write(text)
         os.replace(made, self.path / name)
-
-    @property
-    def _running_file(self) -> Path:
-        return self.path / "running.json"
 
     def _open_lock(self) -> IO[Any]:
         try:
@@ -129,7 +129,7 @@ class DataFolder:
         return False
 
     def _in_use(self) -> str:
-        described = self.read("running.json")
+        described = self.read(_RUNNING)
         running = None if described is None else _as_running(described)
         if running is None:
             return f"another `orchestrator up` is starting or stopping in {self.path}"

@@ -71,6 +71,11 @@ class NotFound(OrchestratorError):
     """No such workflow, run, step or owner."""
 
 
+def unknown_run(run_id: str) -> NotFound:
+    """What to say of an id that no run has."""
+    return NotFound(f"there is no run {run_id}")
+
+
 class Conflict(OrchestratorError):
     """The act does not fit the present state (resuming a run that is not paused)."""
 
@@ -100,4 +105,4 @@ class AttemptTimeout(OrchestratorError):
 
 
 class AttemptCanceled(OrchestratorError):
-    """Raised inside a step function whose attempt was cancelled or whose lease was lost."""
+    """Raised inside a step function whose attempt was canceled or whose lease was lost."""

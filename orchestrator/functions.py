@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 import inspect
+import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from orchestrator.domain.definition import Retry
+from orchestrator.domain.definition import Backoff, Retry
+from orchestrator.domain.near import did_you_mean, near_hint
 from orchestrator.errors import InvalidConfig, OrchestratorError, Problem
 
 Callee = TypeVar("Callee", bound=Callable[..., Any])
 ENTRY_POINTS = "orchestrator.functions"
+_SOURCE = "a worker's functions come from ORCHESTRATOR_FUNCTIONS or the entry-point group orchestrator.functions"
+BUILT_IN = "workers.functions"  # the package of those that every worker has
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,10 @@ class UnknownFunction(OrchestratorError):
 
 
 class Registry:
-    """Functions by name."""
+    """Functions by name. `source` says where they come from, to who looks for one that is not there."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: str = _SOURCE) -> None:
+        self._source = source
         self._specs: dict[str, FunctionSpec] = {}
 
     def add(self, call: Callable[..., Any], name: str | None = None, **options: Any) -> FunctionSpec:
@@ -68,21 +73,13 @@ class Registry:
             raise UnknownFunction(self._unknown(name)) from None
 
     def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._specs, 1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        return (
-            f"function '{name}' is not registered in this worker{hint}"
-            " (modules come from ORCHESTRATOR_FUNCTIONS or the entry-point group orchestrator.functions)"
-        )
+        return f"function '{name}' is not known here{did_you_mean(name, self._specs)} ({self._source})"
 
     def get(self, name: str) -> FunctionSpec | None:
         return self._specs.get(name)
 
     def __iter__(self) -> Iterator[FunctionSpec]:
         return iter(sorted(self._specs.values(), key=lambda spec: spec.name))
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._specs
 
     @property
     def names(self) -> Collection[str]:
@@ -136,17 +133,74 @@ def function(call: Callee | None = None, **options: Any) -> Callee | Callable[[C
 
 def load_modules(modules: Sequence[str]) -> Registry:
     """Import the function modules and entry points, which register themselves; `InvalidConfig` names all that fail."""
-    problems = []
-    for module in modules:
-        try:
-            importlib.import_module(module)
-        except Exception as error:  # noqa: BLE001 - a user's module may raise anything; it is reported by name
-            problems.append(Problem("ORCHESTRATOR_FUNCTIONS", f"module '{module}': {type(error).__name__}: {error}"))
+    faults = [fault for module in modules if (fault := _fault_of_module(module))]
     for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
             point.load()
-        except Exception as error:  # noqa: BLE001
-            problems.append(Problem(ENTRY_POINTS, f"entry point '{point.name}': {type(error).__name__}: {error}"))
-    if problems:
-        raise InvalidConfig(problems, "step functions could not be loaded")
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            faults.append(Problem(ENTRY_POINTS, f"entry point '{point.name}': {_said(error)}"))
+    if faults:
+        raise InvalidConfig(faults, "step functions could not be loaded")
     return registry
+
+
+def _fault_of_module(module: str) -> Problem | None:
+    """Import the module; what is wrong with it."""
+    try:
+        importlib.import_module(module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything; it is told by name
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{module}.".startswith(f"{missing}."):
+            told = f"there is no module '{missing}' in {Path.cwd()} or among the installed packages"
+            return Problem("ORCHESTRATOR_FUNCTIONS", told, _near_module(missing))
+        return Problem("ORCHESTRATOR_FUNCTIONS", f"module '{module}' cannot be imported: {_said(error)}")
+    return None
+
+
+def _near_module(name: str) -> str | None:
+    package, _, last = name.rpartition(".")
+    if last == "py":
+        return f"did you mean '{package}'?"
+    beside = Path.cwd().joinpath(*filter(None, package.split("."))).glob("*")
+    return near_hint(name, sorted(f"{package}.{path.stem}".lstrip(".") for path in beside if _is_module(path)))
+
+
+def _is_module(path: Path) -> bool:
+    return path.suffix == ".py" or (path.is_dir() and not path.name.startswith("."))
+
+
+def _said(error: BaseException) -> str:
+    """An error in one line."""
+    kind = "" if isinstance(error, OrchestratorError) else f"{type(error).__name__}: "
+    return f"{kind}{' '.join(str(error).split())}{_where(error)}"
+
+
+def _where(error: BaseException) -> str:
+    """The last line of this folder's code that led to it; a syntax error says its own."""
+    if isinstance(error, SyntaxError):
+        return ""
+    here = Path.cwd()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_relative_to(here) and "site-packages" not in path.parts and frame.filename != __file__:
+            return f" ({path.relative_to(here)}, line {frame.lineno})"
+    return ""
+
+
+def announced(name: str, queue: str | None, retry: Mapping[str, Any] | None) -> FunctionSpec:
+    """What a process that does not run functions knows of one: `retry` as `describe_retry` gives it."""
+    return FunctionSpec(name, _elsewhere, "", wants_context=False, queue=queue, retry=_policy(retry) if retry else None)
+
+
+def _policy(retry: Mapping[str, Any]) -> Retry:
+    names = {key: tuple(retry[key]) for key in ("retry_on", "abort_on")}
+    return Retry(**{**retry, **names, "backoff": Backoff(retry["backoff"])})
+
+
+def describe_retry(spec: FunctionSpec) -> dict[str, Any] | None:
+    """The function's own retry as JSON."""
+    return None if spec.retry is None else asdict(spec.retry)
+
+
+def _elsewhere(**_: Any) -> None:
+    raise OrchestratorError("this function runs in workers only")

@@ -28,7 +28,7 @@ def orchestrator_servers() -> Iterator[ServerUrls]:
 
 @pytest.fixture(scope="session")
 def orchestrator_template_url(orchestrator_servers: ServerUrls) -> str:
-    """A migrated database to copy from; nobody stays connected to it."""
+    """A migrated database to copy from; nobody can connect to it."""
     return template_database(orchestrator_servers.database_url, meeting_folder())
 
 

@@ -28,9 +28,10 @@ from sqlalchemy import Connection
 from sqlalchemy import Engine as SqlEngine
 
 from orchestrator.clock import aware
+from orchestrator.domain.limits import Limits
 from orchestrator.domain.load import load_text
 from orchestrator.embedded.scratch import scratch_database
-from orchestrator.errors import AttemptTimeout, OrchestratorError
+from orchestrator.errors import AttemptTimeout, InvalidDefinition, OrchestratorError, Problem
 from orchestrator.functions import Registry, make_spec, registry
 from orchestrator.services.claim import Prepared, claim
 from orchestrator.services.coordinate import tick
@@ -187,7 +188,8 @@ class Sandbox:
 
     def start(self, definition: Document, input: Any = None, options: StartOptions | None = None) -> str:
         """Register the definition and start a run of it; the run's id."""
-        registered = register(self.engine, load_document(definition), actor="testing")
+        document = load_document(definition, self.engine.settings.documents)
+        registered = register(self.engine, document, actor="testing")
         return start(self.engine, registered.workflow, input, options).run_id
 
     def drive(
@@ -272,7 +274,7 @@ _current: contextvars.ContextVar[Sandbox | None] = contextvars.ContextVar("orche
 
 
 def _registry(functions: Mapping[str, Callable[..., Any]]) -> Registry:
-    made = Registry()
+    made = Registry("a test's functions are those of its `functions` and of the modules it has imported")
     for spec in registry:
         made.put(spec)
     for name, call in functions.items():
@@ -280,9 +282,12 @@ def _registry(functions: Mapping[str, Callable[..., Any]]) -> Registry:
     return made
 
 
-def load_document(definition: Document) -> Mapping[str, Any]:
+def load_document(definition: Document, limits: Limits) -> Mapping[str, Any]:
     """The document a map, text or path stands for."""
     if isinstance(definition, Path):
         definition = definition.read_text()
-    loaded = load_text(definition) if isinstance(definition, str) else definition
+    loaded = load_text(definition, limits=limits) if isinstance(definition, str) else definition
+    if isinstance(loaded, str):
+        told = f"'{loaded:.80}' is text, not a workflow document"
+        raise InvalidDefinition([Problem("", told, "a file is given as pathlib.Path(...)")])
     return dict(loaded) if isinstance(loaded, Mapping) else loaded

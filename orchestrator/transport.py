@@ -27,6 +27,7 @@ from orchestrator.store.transition import Queued
 
 RUN_STEPS = "orchestrator.run_steps"
 COORDINATE = "orchestrator.coordinate"
+_ANSWER_SECONDS = 1.0  # bounds connecting and each answer
 _BATCH = 100  # messages sent in one round trip, where the broker can
 _TRANSIENT = 1  # AMQP: not written to disk, since a lost hint is sent again
 
@@ -58,13 +59,13 @@ class _Link:
 class CeleryTransport:
     """One producer a process, made at the first use, made anew after a failure and in a forked child.
 
-    `entries` is how many steps share a message. `timeout`, in seconds, bounds connecting and each answer. After a
-    failure nothing is tried for `rest` seconds, so that a dead broker costs its callers one wait and not one each.
+    `entries` is how many steps share a message. After a failure nothing is tried for `rest` seconds, so that a dead
+    broker costs its callers one wait and not one each.
     """
 
-    def __init__(self, broker: str | Celery, *, entries: int = 1, timeout: float = 1.0, rest: float = 1.0) -> None:
-        self._app = broker if isinstance(broker, Celery) else Celery(broker=broker, set_as_current=False)
-        self._entries, self._timeout, self._rest = entries, timeout, rest
+    def __init__(self, broker_url: str, *, entries: int = 1, rest: float = 1.0) -> None:
+        self._app = Celery(broker=broker_url, set_as_current=False)
+        self._entries, self._rest = entries, rest
         self._link, self._inherited = _Link(), list[_Link]()
         # A child must not write to its parent's socket, nor wait for a lock some other thread held at the fork.
         forget = weakref.WeakMethod(self._forget)
@@ -145,14 +146,12 @@ class CeleryTransport:
         if link.connection is None:
             link.connection = self._connection()
         if link.producer is None:
-            link.connection.ensure_connection(
-                max_retries=0, interval_start=0, interval_step=0, reraise_as_library_errors=False
-            )
+            _connect_once(link.connection)
             link.producer = Producer(link.connection.channel(), serializer="json", auto_declare=False)
         return link.connection, link.producer
 
     def _connection(self) -> Connection:
-        seconds = self._timeout
+        seconds = _ANSWER_SECONDS
         connection = self._app.connection_for_write(connect_timeout=seconds)
         options: dict[str, Any] = {"read_timeout": seconds, "write_timeout": seconds}
         if connection.transport.driver_type == "redis":
@@ -173,6 +172,10 @@ class CeleryTransport:
 
     def _shown(self) -> str:
         return masked(str(self._app.conf.broker_url))
+
+
+def _connect_once(connection: Connection) -> None:
+    connection.ensure_connection(max_retries=0, interval_start=0, interval_step=0, reraise_as_library_errors=False)
 
 
 def _nothing() -> None:
@@ -211,8 +214,6 @@ def ping(url: str, *, timeout: float = 5) -> None:
     with Connection(url, connect_timeout=timeout, transport_options=options) as connection:
         errors: tuple[type[BaseException], ...] = (*connection.connection_errors, *connection.channel_errors, OSError)
         try:
-            connection.ensure_connection(
-                max_retries=0, interval_start=0, interval_step=0, reraise_as_library_errors=False
-            )
+            _connect_once(connection)
         except errors as error:
             raise Unreachable(f"cannot reach the broker at {masked(url)}: {error}") from error

@@ -21,6 +21,7 @@ from orchestrator.services.start import start
 from orchestrator.store import outcomes
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Lease, Queued
+from orchestrator.store.workers import announce_functions
 from tests.documents import FUNCTIONS, Document
 
 LEASE = Lease("hand", 60.0)
@@ -50,7 +51,9 @@ class Outbox:
         return taken
 
 
-class _Link:
+class Unheard:
+    """The link of an attempt to whose reports nobody listens."""
+
     def report(self, progress: Any | None) -> bool:
         return False
 
@@ -77,12 +80,7 @@ class Hands:
 
     def settle(self, claimed: Claimed, outcome: Outcome | None = None) -> Settled:
         """Settle with the outcome given, else with what the function does."""
-        made = perform(self.engine, claimed, _Link(), _log) if outcome is None else None
-        outcome = made.outcome if made else outcome
-        assert outcome is not None
-        settled = settle(self.engine, claimed, outcome, input_json=made.input_json if made else None)
-        dispatch(self.engine, settled.queues)
-        return settled
+        return finish(self.engine, claimed, outcome)
 
     def work(self) -> None:
         """Perform everything that waits, until nothing does."""
@@ -103,12 +101,28 @@ class Hands:
             return [event["kind"] for event in outcomes.load_events(conn, run_id)]
 
 
+def finish(engine: Engine, claimed: Claimed, outcome: Outcome | None = None) -> Settled:
+    """Settle an attempt with the outcome given, else with what its function does, and send what follows."""
+    made = perform(engine, claimed, Unheard(), _log) if outcome is None else None
+    outcome = made.outcome if made else outcome
+    assert outcome is not None
+    settled = settle(engine, claimed, outcome, input_json=made.input_json if made else None)
+    dispatch(engine, settled.queues)
+    return settled
+
+
 def audited(conn: Connection, action: str) -> list[tuple[str, str, str | None]]:
     """Who did this, to what, and why, oldest first."""
     rows = conn.execute(
         text("SELECT actor, target_id, reason FROM audit_log WHERE action = :action ORDER BY id"), {"action": action}
     )
     return [(row.actor, row.target_id, row.reason) for row in rows]
+
+
+def announce(conn: Connection, *names: str) -> None:
+    """A worker announces functions of these names."""
+    unknown = {"module": "m", "queue": None, "description": None, "input_schema": None}
+    announce_functions(conn, [{"name": name} | unknown for name in names])
 
 
 SUCCESS = Outcome.succeeded(None, "null")

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 from orchestrator.domain.outcome import Outcome
 from orchestrator.domain.states import STEP_TERMINAL, StepStatus
 from orchestrator.services.cancel import cancel
 from orchestrator.services.claim import Claimed, claim
 from orchestrator.services.coordinate import tick
-from orchestrator.services.dispatch import dispatch
 from orchestrator.services.pause import pause, resume
-from orchestrator.services.perform import perform
 from orchestrator.services.retry import retry
-from orchestrator.services.settle import settle
 from orchestrator.store.transition import Lease
 from orchestrator.testing import Sandbox
 from tests.graphs import Workflow
+from tests.hands import finish
 from tests.reference import Reference, agree
 from tests.scripted import Script
 from tests.watching import Watch
 
 LEASE = 15.0
-_log = logging.getLogger("orchestrator.step")
 Choose = Callable[[int], int]
-
-
-class _Link:
-    def report(self, progress: Any | None) -> bool:
-        return False
 
 
 class Operating:
@@ -43,7 +33,7 @@ class Operating:
         self.run_id = self.watch.run_id = box.start(workflow.document)
         self.references = [Reference(workflow.document, workflow.outcomes, eager=eager) for eager in (False, True)]
         self.held: list[Claimed] = []
-        self.gone: list[Claimed] = []  # attempts whose lease was taken, or that were cancelled
+        self.gone: list[Claimed] = []  # attempts whose lease was taken, or that were canceled
         self.earlier: dict[str, tuple[str, str | None]] = {}  # handlers of the run's earlier lives
 
     # Acts. Each does nothing when there is nothing to do it to.
@@ -73,7 +63,7 @@ class Operating:
         """The worker of an attempt dies and its death is told at once."""
         if self.held:
             claimed = self.held.pop(choose(len(self.held)))
-            dispatch(self.engine, settle(self.engine, claimed, Outcome.lost("killed")).queues)
+            finish(self.engine, claimed, Outcome.lost("killed"))
             self._tell(Reference.lose, self._name(claimed))
             self.gone.append(claimed)
             self._drop_fenced()
@@ -93,8 +83,7 @@ class Operating:
         if self.gone:
             claimed = self.gone.pop(choose(len(self.gone)))
             before = self.box.result(self.run_id)
-            performed = perform(self.engine, claimed, _Link(), _log)
-            assert settle(self.engine, claimed, performed.outcome, input_json=performed.input_json).stale
+            assert finish(self.engine, claimed).stale
             assert self.box.result(self.run_id) == before
             self._tell(_call_in_vain, self._name(claimed))
 
@@ -173,15 +162,13 @@ class Operating:
             raise refused
 
     def _drop_fenced(self) -> None:
-        """Attempts that were cancelled under their workers go on as late ones."""
+        """Attempts that were canceled under their workers go on as late ones."""
         fenced = [claimed for claimed in self.held if self._status(claimed) in STEP_TERMINAL]
         self.held = [claimed for claimed in self.held if claimed not in fenced]
         self.gone += fenced
 
     def _settle(self, claimed: Claimed) -> None:
-        performed = perform(self.engine, claimed, _Link(), _log)
-        settled = settle(self.engine, claimed, performed.outcome, input_json=performed.input_json)
-        dispatch(self.engine, settled.queues)
+        finish(self.engine, claimed)
 
     def _name(self, claimed: Claimed) -> str:
         return self.watch.plan.at(claimed.position).name

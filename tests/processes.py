@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -29,9 +30,32 @@ def runs(process: psutil.Process) -> bool:
         return False
 
 
+def name_of(process: psutil.Process) -> str:
+    """Empty for one that has gone."""
+    try:
+        return str(process.name())
+    except psutil.NoSuchProcess:
+        return ""
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; empty for one that has gone."""
+    try:
+        return list(process.cmdline())
+    except psutil.NoSuchProcess:
+        return []
+
+
+def kill_all(processes: Iterable[psutil.Process]) -> None:
+    """Kill them as a crash would; some may end by themselves as others die."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
 def still_running(processes: Iterable[psutil.Process]) -> list[str]:
     """Those of the processes that have not ended, as text."""
-    return [" ".join(one.cmdline()) or str(one.pid) for one in processes if runs(one)]
+    return [" ".join(words_of(one)) or str(one.pid) for one in processes if runs(one)]
 
 
 def unused_port() -> int:

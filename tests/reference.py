@@ -1,11 +1,11 @@
-"""What a run must end as, worked out the slow and plain way from SPEC sections 1 and 3.
+"""What a run must end as, worked out the slow and plain way from the pages of docs/.
 
-Written from the words of the specification and Airflow's published table of trigger rules, with no line of the
-engine in use: a document, what each attempt does, and the order in which attempts ended go in; ends come out.
-After every event everything is decided again from nothing but the statuses.
+Written from the words of docs/definition.md and docs/silent.md and Airflow's published table of trigger rules, with no
+line of the engine in use: a document, what each attempt does, and the order in which attempts ended go in; ends come
+out. After every event everything is decided again from nothing but the statuses.
 
 `eager` says when a step with a join that will not run is told so: False, once all its sources have ended; True, as
-soon as no end of the open ones could change it (found by trying them all). The specification allows both, and they
+soon as no end of the open ones could change it (found by trying them all). The pages allow both, and they
 differ only in runs that are stopped half way.
 """
 
@@ -35,7 +35,7 @@ CONDITIONS: dict[str, Callable[[str], bool]] = {
 
 
 class NotAllowed(AssertionError):
-    """The engine ran what the specification says may not run now."""
+    """The engine ran what the pages say may not run now."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Reference:
             self._settle()
 
     def retry(self) -> None:
-        """An operator lets the failed or cancelled run go on."""
+        """An operator lets the failed or canceled run go on."""
         again = {name for name in self.steps if self.status[name] in ("failed", "canceled")}
         while True:
             below = {n for n in self.steps if n not in again and self.status[n] in ("skipped", "upstream_failed")}

@@ -40,6 +40,17 @@ CREATE TRIGGER trace_runs AFTER UPDATE ON workflow_runs FOR EACH ROW
 """
 
 
+def note_moves(connection: Connection) -> None:
+    """From now on every move of a status is written down, until the transaction ends."""
+    connection.exec_driver_sql(_TRACE)
+
+
+def moves_since(connection: Connection) -> list[tuple[str, str, str]]:
+    """The moves since the last time, in order: (run, step or handler; what it was; what it became)."""
+    moves = connection.execute(text("DELETE FROM moves RETURNING number, kind, was, became"))
+    return [(kind, was, became) for _, kind, was, became in sorted(moves)]
+
+
 class Watch:
     """Called after every step: kept tallies equal a recount, and every move is one of the table of transitions."""
 
@@ -48,7 +59,7 @@ class Watch:
         self.run_id = ""
         self.reopening = False  # an operator's retry is under way
         self.retried = False
-        box.connection.exec_driver_sql(_TRACE)
+        note_moves(box.connection)
 
     def __call__(self, _: Sandbox | None = None) -> None:
         self.check_moves()
@@ -64,8 +75,7 @@ class Watch:
         self.reopening = False
 
     def check_moves(self) -> None:
-        moves = self.box.connection.execute(text("DELETE FROM moves RETURNING number, kind, was, became"))
-        for _, kind, was, became in sorted(moves):
+        for kind, was, became in moves_since(self.box.connection):
             assert self._allowed(kind, was, became), f"a {kind} went from {was} to {became}"
 
     def _allowed(self, kind: str, was: str, became: str) -> bool:

@@ -49,6 +49,8 @@ class BoundedCheck:
             return f"no answer within {self._seconds:g} seconds"
         except OrchestratorError as error:
             return str(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the answer is "not ready, because"
+            return f"{type(error).__name__}: {error}"
         return None
 
     def _fulfil(self, future: Future[object]) -> None:

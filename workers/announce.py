@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 
-from orchestrator.functions import Registry
+from orchestrator.functions import Registry, describe_retry
 from orchestrator.store import workers
 from orchestrator.store.db import Database
 from orchestrator.store.workers import WorkerInfo
@@ -25,15 +25,28 @@ def this_process(
     return WorkerInfo(id, kind, socket.gethostname(), os.getpid(), list(queues), concurrency, pool, version)
 
 
-class Announcer:
-    """Says every few seconds that the process lives, and once what functions it has."""
+def never() -> bool:
+    """A process whose description stays as it is."""
+    return False
 
-    def __init__(self, db: Database, describe: Callable[[], WorkerInfo], functions: Registry | None = None) -> None:
-        self._db, self._describe, self._functions = db, describe, functions
+
+class Announcer:
+    """Says every few seconds, and when it `changed`, that the process lives; and once what functions it has."""
+
+    def __init__(
+        self,
+        db: Database,
+        describe: Callable[[], WorkerInfo],
+        functions: Registry | None = None,
+        changed: Callable[[], bool] = never,
+    ) -> None:
+        self._db, self._describe, self._functions, self._changed = db, describe, functions, changed
         self._due = 0.0
 
     def announce(self) -> None:
         """Do it if it is time; raises `Unreachable`."""
+        if self._changed():
+            self._due = 0.0
         if time.monotonic() < self._due:
             return
         with self._db.transaction(lazy=True) as conn:
@@ -58,6 +71,7 @@ def _described(functions: Registry) -> list[dict[str, object]]:
             "queue": spec.queue,
             "description": spec.description,
             "input_schema": spec.input_schema,
+            "retry": describe_retry(spec),
         }
         for spec in functions
     ]

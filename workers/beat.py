@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from celery import Celery
@@ -16,8 +17,10 @@ from celery.beat import ScheduleEntry, Scheduler
 
 from orchestrator.bootstrap import make_engine
 from orchestrator.config import Config
+from orchestrator.functions import Registry, announced
 from orchestrator.ids import new_id
 from orchestrator.services.coordinate import tick
+from orchestrator.store import workers
 from orchestrator.transport import COORDINATE
 from workers.announce import Announcer, this_process
 from workers.outage import Outage
@@ -31,7 +34,8 @@ class Coordinator:
 
     def __init__(self, config: Config) -> None:
         told = this_process(new_id(), "beat")
-        self._engine = make_engine(config, pool_size=2, name="orchestrator-beat")
+        engine = make_engine(config, load_functions=False, pool_size=2, name="orchestrator-beat")
+        self._engine = replace(engine, functions=Registry())
         self._heartbeat = config.heartbeat_seconds
         self._announcer = Announcer(self._engine.db, lambda: told)
         self._outage = Outage(log, "coordinating")
@@ -41,6 +45,7 @@ class Coordinator:
         """Do what is due; nothing that goes wrong ends the beat."""
         try:
             with self._outage.ridden_out():
+                self._know_functions()
                 tick(self._engine, reclaiming=time.monotonic() >= self._reclaims_at)
                 self._announcer.announce()
         except Exception:  # noqa: BLE001 - the next tick tries again
@@ -48,6 +53,12 @@ class Coordinator:
         if self._outage.lasts:
             # Workers could not renew their leases either; they get the time to do so when Postgres is back.
             self._reclaims_at = time.monotonic() + 2 * self._heartbeat
+
+    def _know_functions(self) -> None:
+        """A step may take its queue and retry from its function: workers announce them, so beat imports none."""
+        with self._engine.db.transaction() as conn:
+            for row in workers.load_announced(conn):
+                self._engine.functions.put(announced(row.name, row.queue, row.retry))
 
     def stop(self) -> None:
         with self._outage.ridden_out():

@@ -1,21 +1,21 @@
-"""Celery's signals, as the life of a worker: `attach` makes any Celery worker of this process one of ours."""
+"""Celery's signals, as the life of a worker: connected, any Celery worker of this process is one of ours."""
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 from typing import Any
 
 from celery import Celery, concurrency, signals
 
 from orchestrator.config import Config
-from orchestrator.errors import OrchestratorError
-from orchestrator.functions import load_modules
+from orchestrator.errors import InvalidConfig, OrchestratorError
+from orchestrator.functions import BUILT_IN, load_modules
 from workers.executor import Desk
 from workers.room import Pool, Room
 
 log = logging.getLogger("orchestrator.worker")
-BUILT_IN = "workers.functions"
 _IN_MAIN_THREAD = ("prefork", "solo")
 
 
@@ -28,7 +28,6 @@ class Lifecycle:
 
     def connect(self) -> None:
         """Listen to Celery."""
-        signals.import_modules.connect(self.on_import_modules, weak=False)
         signals.worker_init.connect(self.on_worker_init, weak=False)
         signals.worker_process_init.connect(self.on_process_init, weak=False)
         signals.worker_ready.connect(self.on_ready, weak=False)
@@ -40,20 +39,25 @@ class Lifecycle:
             raise OrchestratorError("steps run in a Celery worker only; this process is none")
         return self._room.desk()
 
-    def on_import_modules(self, **_: Any) -> None:
-        """Before anything runs, in worker and beat; raises `InvalidConfig`, which ends the process with its message."""
-        load_modules((BUILT_IN, *self.config.functions))
+    def load_functions(self) -> None:
+        """Before anything runs; functions that cannot be loaded end the process with a sentence."""
+        try:
+            load_modules((BUILT_IN, *self.config.functions))
+        except InvalidConfig as error:
+            sys.stderr.write(f"orchestrator: {error}\n")
+            raise SystemExit(2) from None  # Celery would log an `Exception` with its traceback, and go on
 
     def on_worker_init(self, sender: Any, **_: Any) -> None:
+        self.load_functions()
         self._room = Room(self.config, _pool_of(sender))
 
     def on_process_init(self, **_: Any) -> None:
         """A pool process has started: a forked child, the worker itself (solo), or a fresh interpreter (spawn)."""
         if self._room is None:
             # Spawned: nothing was inherited, so the process looks after itself.
-            self.on_import_modules()
+            self.load_functions()
             self._room = Room(self.config, Pool("prefork", 1, forks=False, main_thread=True))
-            self._room.keep([], None)
+            self._room.keep(None)
         if self._room.pid != os.getpid():
             self._room.desk()
 
@@ -61,7 +65,7 @@ class Lifecycle:
         if self._room is not None:
             if not self._room.pool.forks:
                 self._room.desk()
-            self._room.keep(sorted(sender.app.amqp.queues.consume_from), sender.pool)
+            self._room.keep(sender)
 
     def on_shutdown(self, **_: Any) -> None:
         if self._room is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from celery import Celery
 from kombu import Exchange, Queue
 
-from orchestrator.config import Config
+from orchestrator.config import ALL_QUEUES, Config
 from orchestrator.services.engine import DEFAULT_QUEUE
 from workers import beat
 from workers.console import Console
@@ -39,7 +39,7 @@ def celery_settings(config: Config) -> dict[str, Any]:
         "accept_content": ["json"],
         "task_acks_late": False,
         "task_default_queue": DEFAULT_QUEUE,
-        "task_queues": [Queue(name, Exchange(name), name) for name in config.queues],
+        "task_queues": [Queue(name, Exchange(name), name) for name in _first_queues(config)],
         "worker_prefetch_multiplier": 1,
         "worker_send_task_events": False,
         "worker_hijack_root_logger": False,
@@ -48,6 +48,11 @@ def celery_settings(config: Config) -> dict[str, Any]:
         "beat_scheduler": f"{beat.__name__}:{beat.CoordinatingScheduler.__name__}",
         "beat_max_loop_interval": max(config.tick_seconds, 0.05),
     }
+
+
+def _first_queues(config: Config) -> list[str]:
+    """The queues a worker begins with; it adds others in use itself (workers/queues.py)."""
+    return [name for name in config.queues if name != ALL_QUEUES] or [DEFAULT_QUEUE]
 
 
 def _transport_options(broker_url: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An outage of Postgres, told once however long it lasts."""
+"""An outage of Postgres, or a database that is not migrated yet, told once however long it lasts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from orchestrator.errors import Unreachable
+from orchestrator.store.faults import unmigrated_is_unreachable
 
 
 class Outage:
@@ -24,7 +25,8 @@ class Outage:
     @contextmanager
     def ridden_out(self) -> Iterator[None]:
         try:
-            yield
+            with unmigrated_is_unreachable():
+                yield
         except Unreachable as error:
             if self._since is None:
                 self._since = time.monotonic()

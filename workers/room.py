@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from orchestrator.bootstrap import make_engine
@@ -14,13 +15,14 @@ from orchestrator.services.engine import Engine
 from orchestrator.store.transition import Lease
 from orchestrator.store.workers import WorkerInfo
 from workers import logs
-from workers.announce import Announcer, this_process
+from workers.announce import Announcer, never, this_process
 from workers.board import Board, LocalBoard
 from workers.executor import Desk
 from workers.exits import Exits
 from workers.lease import Keeper, Pace, Power
 from workers.limits import Fences, MainThread
 from workers.live import Reporter
+from workers.queues import Served
 from workers.shared_board import SharedBoard
 
 _LOOK_SECONDS = 0.5
@@ -83,15 +85,11 @@ class Room:
     def _engine(self, connections: int) -> Engine:
         return make_engine(self.config, pool_size=connections, name="orchestrator-worker")
 
-    def keep(self, queues: list[str], pool: Any) -> None:
-        """Begin to look after attempts, and announce the worker."""
+    def keep(self, consumer: Any | None) -> None:
+        """Begin to look after attempts, and announce the worker. `consumer`: Celery's own, None in a pool process."""
         engine = self._engine(1)
         config = self.config
-
-        def describe() -> WorkerInfo:
-            return this_process(
-                self.worker_id, "worker", queues=queues, concurrency=self.pool.concurrency, pool=self.pool.name
-            )
+        served = Served(engine.db, consumer, everything=config.all_queues) if consumer is not None else None
 
         self._keeper = Keeper(
             engine,
@@ -102,11 +100,17 @@ class Room:
                 look=min(_LOOK_SECONDS, config.heartbeat_seconds / 2),
             ),
             Power(interrupt=self.pool.main_thread, kill=self.pool.forks),
-            Announcer(engine.db, describe, engine.functions),
-            Exits(pool),
+            Announcer(engine.db, partial(self._described, served), engine.functions, served.look if served else never),
+            Exits(consumer.pool if consumer is not None else None),
         )
         self._keeper.start()
         atexit.register(self.end)  # a worker stopped by force gives no signal
+
+    def _described(self, served: Served | None) -> WorkerInfo:
+        queues = served.names() if served else []
+        return this_process(
+            self.worker_id, "worker", queues=queues, concurrency=self.pool.concurrency, pool=self.pool.name
+        )
 
     def end(self) -> None:
         """The worker stops in good order."""

@@ -42,6 +42,7 @@ CREATE TABLE functions (
     queue TEXT,
     description TEXT,
     input_schema JSON,
+    retry JSON,
     seen_at TIMESTAMP WITH TIME ZONE DEFAULT orchestrator_now() NOT NULL,
     CONSTRAINT functions_pkey PRIMARY KEY (name)
 );
@@ -195,11 +196,17 @@ CREATE INDEX workflow_runs_created_idx ON workflow_runs (app_id, id);
 
 CREATE INDEX workflow_runs_deadline_idx ON workflow_runs (deadline_at) WHERE status IN ('canceling', 'paused', 'pending', 'running') AND deadline_at IS NOT NULL;
 
+CREATE INDEX workflow_runs_error_idx ON workflow_runs (id) WHERE error IS NOT NULL;
+
 CREATE INDEX workflow_runs_halting_idx ON workflow_runs (id) WHERE halting IS NOT NULL;
 
 CREATE INDEX workflow_runs_open_idx ON workflow_runs (id) WHERE status IN ('canceling', 'paused', 'pending', 'running');
 
 CREATE INDEX workflow_runs_root_idx ON workflow_runs (root_id);
+
+CREATE INDEX workflow_runs_stopped_idx ON workflow_runs (id) WHERE status IN ('canceled', 'failed');
+
+CREATE INDEX workflow_runs_tags_idx ON workflow_runs USING gin (tags);
 
 CREATE INDEX workflow_runs_workflow_idx ON workflow_runs (workflow_id, id);
 

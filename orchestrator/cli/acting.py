@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from orchestrator.bootstrap import make_engine
-from orchestrator.config import Config
+from orchestrator.config import SERVERS, Config
+from orchestrator.services.actor import acting_user
 from orchestrator.services.engine import Engine
 from orchestrator.store.faults import told_in_words
 
 
 @contextmanager
-def open_engine() -> Iterator[Engine]:
-    """The engine with the configured servers; function modules are not imported, they run in workers."""
-    engine = make_engine(Config.from_env(), load_functions=False)
+def open_engine(need: Sequence[str] = SERVERS) -> Iterator[Engine]:
+    """The engine with the configured servers; function modules are not imported, they run in workers.
+
+    `need`: servers without which there is nothing to do; what sends no step needs no broker.
+    """
+    engine = make_engine(Config.from_env(need=need), load_functions=False)
     try:
         with told_in_words():
             yield engine
@@ -25,8 +27,5 @@ def open_engine() -> Iterator[Engine]:
 
 
 def actor() -> str:
-    """Who acts, for the audit log: `cli:` and the name of this process's user."""
-    try:
-        return f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
-    except KeyError:  # a container's user without a name
-        return f"cli:{os.getuid()}"
+    """Who acts, for the audit log."""
+    return acting_user("cli")

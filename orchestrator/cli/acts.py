@@ -11,18 +11,22 @@ from orchestrator.cli.acting import open_engine
 from orchestrator.cli.exits import Ended, Exit
 from orchestrator.cli.output import note, print_json
 from orchestrator.cli.session import find
+from orchestrator.config import SERVERS
 from orchestrator.errors import Conflict, InvalidInput, NotFound
 from orchestrator.services.engine import Engine
 from orchestrator.services.wait import read_status
 
 
-def act_on(runs: Sequence[str], act: Callable[[Engine, str], str], as_json: bool) -> None:
-    """Do `act` (engine, run id) -> what was done, to each run that RUN means; one that cannot be does not stop
-    the others. The exit code is the worst one's.
+def act_on(
+    runs: Sequence[str], act: Callable[[Engine, str], str], as_json: bool, need: Sequence[str] = SERVERS
+) -> None:
+    """Call `act(engine, run_id)` for each RUN and print what it returns; one failure does not stop the others.
+
+    Exits with the highest code.
     """
     items: list[dict[str, Any]] = []
     worst = Exit.OK
-    with open_engine() as engine:
+    with open_engine(need) as engine:
         for run in runs:
             code, item = _act(engine, run, act)
             worst = max(worst, code)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 from rich.text import Text
@@ -15,8 +14,9 @@ from orchestrator.cli.output import console, note, print_json, print_lines, widt
 from orchestrator.cli.session import open_database
 from orchestrator.cli.start import read_input
 from orchestrator.cli.table import Column, name_column, table
-from orchestrator.cli.text import clean, one_line
-from orchestrator.services.apps import AppView, list_apps, set_app
+from orchestrator.cli.text import clean, json_line
+from orchestrator.services.apps import set_app
+from orchestrator.store.reads import list_apps
 
 _COLUMNS = (name_column("APP"), Column("GROUP"), Column("CONFIG", stretches=True, gives_way=1, least=14))
 
@@ -28,34 +28,36 @@ _COLUMNS = (name_column("APP"), Column("GROUP"), Column("CONFIG", stretches=True
 @click.option("--config", "given", metavar="JSON|@FILE|-", help="What its templates see as `config`: a JSON object.")
 @common
 def apps(name: str | None, group: str | None, leave_group: bool, given: str | None, as_json: bool) -> None:
-    """List apps, or change one.
+    """List apps, show one, or change one.
 
-    An app sees its own workflows and those of its group; its own hides its group's of the same name.
+    One that is changed and not there is made. An app sees its own workflows and those of its group; its own hides
+    its group's of the same name.
     """
-    config = read_input(given)
+    config = read_input(given, "--config")
     if config is not None and not isinstance(config, dict):
         raise click.UsageError("--config takes a JSON object.")
     changes = group is not None or leave_group or config is not None
     if name is None and changes:
         raise click.UsageError("Say which app: orchestrator apps NAME --group GROUP.")
     with open_database() as db:
-        if name is not None:
+        if name is not None and changes:
             set_app(db, name, group=group, leave_group=leave_group, config=config, actor=actor())
-        listed = list_apps(db)
+        with db.transaction() as conn:
+            listed = list_apps(conn, name)
     if as_json:
-        print_json({"items": [asdict(app) for app in listed]})
+        print_json({"items": listed})
         return
     screen = console()
     print_lines(screen, apps_table(listed, width_of(screen)))
     if not listed:
-        note("there is no app yet: it is made with its first workflow, or by orchestrator apps NAME")
+        note("there is no app yet: it is made with its first workflow (orchestrator register FILE)")
 
 
-def apps_table(listed: Sequence[AppView], width: int | None) -> list[Text]:
+def apps_table(listed: Sequence[Mapping[str, Any]], width: int | None) -> list[Text]:
     """One line an app."""
-    return table(_COLUMNS, [_row(app) for app in listed], width) if listed else []
+    return table(_COLUMNS, [_row(app) for app in listed], width)
 
 
-def _row(app: AppView) -> tuple[Text, ...]:
-    config = one_line(json.dumps(app.config, ensure_ascii=False)) if app.config else ""
-    return Text(clean(app.name)), Text(clean(app.group or "")), Text(config)
+def _row(app: Mapping[str, Any]) -> tuple[Text, ...]:
+    config = json_line(app["config"]) if app["config"] else ""
+    return Text(clean(app["name"])), Text(clean(app["group"] or "")), Text(config)

@@ -6,7 +6,6 @@ import click
 
 from orchestrator.cli.become import become
 from orchestrator.config import Config
-from orchestrator.data_folder import DataFolder
 from orchestrator.up.commands import beat_command
 
 
@@ -18,5 +17,4 @@ def beat() -> None:
     several do no harm.
     """
     config = Config.from_env()
-    DataFolder(config.data_dir).create()
     become(beat_command(config), config)

@@ -24,45 +24,49 @@ class Changes:
         self._steps |= {step.position: _of(step) for step in changed}
         return sorted(changed, key=lambda step: (changed_at(step, look.run.now), step.position))
 
-    def run(self, look: Look) -> bool:
-        """Whether the run's own state changed since the last call."""
-        state = (look.run.status, look.run.closing)
-        changed = state != self._run
-        self._run = state
-        return changed
-
-    @staticmethod
-    def step_json(step: StepBrief, look: Look) -> dict[str, Any]:
-        """A step's change as JSON."""
-        error = {"type": step.error_type, "message": step.error_message} if step.error_type else None
-        return {
-            "kind": "step",
-            "at": iso(changed_at(step, look.run.now)),
-            "run_id": look.run.id,
-            "step": step.name,
-            "status": step.status,
-            "reason": step.reason,
-            "attempt": step.attempt,
-            "max_attempts": step.max_attempts,
-            "next_attempt_at": iso(step.next_attempt_at),
-            "progress": step.progress,
-            "error": error,
-        }
-
-    @staticmethod
-    def run_json(look: Look) -> dict[str, Any]:
-        """The run's change as JSON; the last line of a stream has an ended status."""
+    def run(self, look: Look) -> datetime | None:
+        """When the run's own state changed since the last call, as far as its row tells; None when it did not."""
         run = look.run
-        return {
-            "kind": "run",
-            "at": iso(run.finished_at or run.now),
-            "run_id": run.id,
-            "workflow": run.workflow,
-            "status": run.status,
-            "pause_reason": run.pause_reason,
-            "error": run.error,
-            "counts": dict(look.counts),
-        }
+        state = (run.status, run.closing)
+        if state == self._run:
+            return None
+        unchanged_since_its_start = self._run is None and state == (RunStatus.RUNNING, None)
+        self._run = state
+        began = run.started_at if unchanged_since_its_start else None
+        return run.finished_at or run.paused_at or began or run.now
+
+
+def step_json(step: StepBrief, look: Look) -> dict[str, Any]:
+    """A step's change as JSON."""
+    error = {"type": step.error_type, "message": step.error_message} if step.error_type else None
+    return {
+        "kind": "step",
+        "at": iso(changed_at(step, look.run.now)),
+        "run_id": look.run.id,
+        "step": step.name,
+        "status": step.status,
+        "reason": step.reason,
+        "attempt": step.attempt,
+        "max_attempts": step.max_attempts,
+        "next_attempt_at": iso(step.next_attempt_at),
+        "progress": step.progress,
+        "error": error,
+    }
+
+
+def run_json(look: Look, at: datetime) -> dict[str, Any]:
+    """The run's change `at` a moment as JSON; the last line of a stream has an ended status."""
+    run = look.run
+    return {
+        "kind": "run",
+        "at": iso(at),
+        "run_id": run.id,
+        "workflow": run.workflow,
+        "status": run.status,
+        "pause_reason": run.pause_reason,
+        "error": run.error,
+        "counts": dict(look.counts),
+    }
 
 
 def changed_at(step: StepBrief, now: datetime) -> datetime:

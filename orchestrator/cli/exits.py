@@ -1,4 +1,4 @@
-"""Exit codes (SPEC section 10)."""
+"""Exit codes (docs/cli.md)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,8 +18,9 @@ from orchestrator.cli.session import open_database
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import ago, clean, one_line, parsed
 from orchestrator.config import Config
-from orchestrator.functions import load_modules
+from orchestrator.functions import BUILT_IN, Registry, load_modules
 from orchestrator.store.reads import list_functions
+from orchestrator.up.launch import OwnPackages
 
 _COLUMNS = (
     name_column("FUNCTION"),
@@ -28,7 +32,7 @@ _COLUMNS = (
 
 
 @click.command()
-@click.option("--local", is_flag=True, help="Those of ORCHESTRATOR_FUNCTIONS on this machine; needs no database.")
+@click.option("--local", is_flag=True, help="Those a worker started in this folder would have; needs no database.")
 @common
 def functions(local: bool, as_json: bool) -> None:
     """List the functions steps may call.
@@ -52,13 +56,21 @@ def _announced() -> list[dict[str, Any]]:
 
 def _local() -> list[dict[str, Any]]:
     names = ("name", "module", "queue", "description", "input_schema")
-    registry = load_modules(Config.from_env(need=()).functions)
+    registry = _as_a_worker_has_them(Config.from_env(need=()).functions)
     return [{name: getattr(spec, name) for name in names} | {"seen_at": None} for spec in registry]
+
+
+def _as_a_worker_has_them(modules: Sequence[str]) -> Registry:
+    """Found as a worker started in this folder finds them. What they print at import is no output of ours."""
+    sys.meta_path.insert(0, OwnPackages("orchestrator", "workers"))
+    sys.path.insert(0, str(Path.cwd()))
+    with redirect_stdout(sys.stderr):
+        return load_modules((BUILT_IN, *modules))
 
 
 def functions_table(items: Sequence[Mapping[str, Any]], width: int | None, now: datetime) -> list[Text]:
     """One line a function."""
-    return table(_COLUMNS, [_row(item, now) for item in items], width) if items else []
+    return table(_COLUMNS, [_row(item, now) for item in items], width)
 
 
 def _row(item: Mapping[str, Any], now: datetime) -> tuple[Text, ...]:
@@ -66,7 +78,11 @@ def _row(item: Mapping[str, Any], now: datetime) -> tuple[Text, ...]:
     return (
         Text(clean(item["name"])),
         Text(clean(item["queue"] or "")),
-        Text(clean(item["module"]), "dim"),
+        Text(_module(item["module"]), "dim"),
         Text(ago(seen, now) if seen else ""),
         Text(one_line(item["description"] or "")),
     )
+
+
+def _module(name: str) -> str:
+    return "comes with every worker" if name.startswith(f"{BUILT_IN}.") else clean(name)

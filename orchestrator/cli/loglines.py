@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from orchestrator.cli.text import clean, parsed
+from orchestrator.cli.text import clean, clock, parsed
 
 _STYLES = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "bold red", "DEBUG": "dim"}
 
@@ -15,7 +15,7 @@ _STYLES = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "bold red", "DEBUG":
 def log_line(line: Mapping[str, Any], *, with_step: bool) -> Text:
     """`17:34:05.120 charge#2 WARNING what was logged`; printed lines have no level. Further lines are indented."""
     at = parsed(line["at"])
-    shown = Text.assemble((f"{at.astimezone():%H:%M:%S}.{at.microsecond // 1000:03d} " if at else "", "dim"))
+    shown = Text.assemble((f"{clock(at)}.{at.microsecond // 1000:03d} " if at else "", "dim"))
     if with_step:
         shown.append(f"{clean(line['step'])}#{line['attempt']} ", "cyan")
     else:

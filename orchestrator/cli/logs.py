@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.5
 @click.command()
 @click.argument("run")
 @click.argument("step", required=False)
-@click.option("--attempt", type=click.IntRange(min=1), help="Of this attempt.")
+@click.option("--attempt", type=click.IntRange(min=1), help="Only this attempt.")
 @click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
 @common
 def logs(run: str, step: str | None, attempt: int | None, follow: bool, as_json: bool) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import importlib.util
 import logging
 import os
 import sys
@@ -17,6 +15,7 @@ import click
 
 from orchestrator.cli.exits import Ended, Exit
 from orchestrator.cli.text import clean
+from orchestrator.domain.near import nearest
 from orchestrator.errors import InvalidConfig, NotFound, OrchestratorError, ProblemsError, Unreachable
 
 # Each command is a module of its own and is imported when it is called: `validate` needs no database driver.
@@ -30,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "validate": ("orchestrator.cli.validate", "Check workflow documents."),
     "register": ("orchestrator.cli.register", "Store workflow documents as new revisions."),
     "graph": ("orchestrator.cli.graph", "Draw a workflow or a run."),
+    "workflows": ("orchestrator.cli.workflows", "List workflows by name."),
     "functions": ("orchestrator.cli.functions", "List the functions steps may call."),
     "start": ("orchestrator.cli.start", "Start a run."),
     "runs": ("orchestrator.cli.runs", "List runs, newest first."),
@@ -37,11 +37,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("orchestrator.cli.watch", "Watch a run until it ends."),
     "logs": ("orchestrator.cli.logs", "Show what a run's steps logged and printed."),
     "cancel": ("orchestrator.cli.cancel", "Cancel runs."),
-    "pause": ("orchestrator.cli.pause", "Pause a run: nothing new of it starts."),
-    "resume": ("orchestrator.cli.resume", "Let a paused run go on."),
-    "retry": ("orchestrator.cli.retry", "Let a failed or canceled run go on."),
-    "apps": ("orchestrator.cli.apps", "List apps, or change one."),
+    "pause": ("orchestrator.cli.pause", "Pause runs: nothing new of them starts."),
+    "resume": ("orchestrator.cli.resume", "Let paused runs go on."),
+    "retry": ("orchestrator.cli.retry", "Let failed or canceled runs go on."),
+    "apps": ("orchestrator.cli.apps", "List apps, show one, or change one."),
     "workers": ("orchestrator.cli.workers", "List worker and beat processes."),
+    "audit": ("orchestrator.cli.audit", "List what people did, newest first."),
+    "env": ("orchestrator.cli.env", "Print the URLs of the database and the broker."),
+    "bench": ("orchestrator.cli.bench", "Measure the engine on this machine."),
 }
 
 # Settings that say where the servers are: without them there is nothing to reach.
@@ -49,7 +52,7 @@ _SERVERS = ("DATABASE_URL", "REDIS_URL")
 
 
 class PipeClosed(Exception):
-    """Who reads our output has enough of it. A `BrokenPipeError` click would make an exit with 1 of."""
+    """The reader of stdout has closed it. Not a `BrokenPipeError`: click turns that into exit code 1."""
 
 
 @contextmanager
@@ -72,10 +75,10 @@ class Commands(click.Group):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name, (module, _) in COMMANDS.items() if importlib.util.find_spec(module)]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in COMMANDS:
             return None
         found = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
         assert isinstance(found, click.Command)
@@ -83,16 +86,16 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name in self.list_commands(ctx):
+        if name in COMMANDS:
             return super().resolve_command(ctx, args)
-        near = difflib.get_close_matches(name, self.list_commands(ctx), 1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
+        near = nearest(name, COMMANDS)
+        hint = f" Did you mean '{near}'?" if near else ""
         raise click.UsageError(f"There is no command '{name}'.{hint}", ctx)
 
 

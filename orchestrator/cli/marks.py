@@ -30,6 +30,10 @@ MARKS: dict[str, Mark] = {
     "canceled": Mark("⊘", "/", "yellow"),
     "skipped": Mark("»", "-", "dim"),
     "upstream_failed": Mark("!", "!", "red"),
+    # Of processes.
+    "alive": Mark("✓", "+", "green"),
+    "silent": Mark("!", "!", "bold red"),
+    "stopped": Mark("·", ".", "dim"),
 }
 
 
@@ -45,6 +49,10 @@ class Signs:
 
     def mark(self, status: str) -> str:
         return MARKS[status].sign if self.unicode else MARKS[status].ascii
+
+    def marked(self, status: str) -> tuple[str, str]:
+        """The sign with a blank, and its style: a part of a line."""
+        return f"{self.mark(status)} ", MARKS[status].style
 
     def status(self, status: RunStatus | StepStatus | str) -> Text:
         """`✓ succeeded`."""

@@ -9,6 +9,7 @@ import click
 
 from orchestrator.config import Config
 from orchestrator.domain.limits import Limits
+from orchestrator.services.documents import document_limits
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -20,7 +21,13 @@ def common(command: Command) -> Command:
     return debug(as_json(command))
 
 
+def paged(command: Command) -> Command:
+    """The options of a command that lists one page."""
+    after = click.option("--after", metavar="CURSOR", help="Go on where the last page ended.")
+    most = click.IntRange(1, 1000)
+    return click.option("--limit", type=most, default=20, show_default=True, help="At most so many.")(after(command))
+
+
 def limits() -> Limits:
     """How large a document may be, as configured."""
-    config = Config.from_env(need=())
-    return Limits(document_bytes=config.max_document_bytes, steps=config.max_steps)
+    return document_limits(Config.from_env(need=()))

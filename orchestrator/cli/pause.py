@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from orchestrator.cli.acting import actor
@@ -12,14 +14,14 @@ from orchestrator.services.engine import Engine
 
 
 @click.command()
-@click.argument("run")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--reason", metavar="TEXT", help="Why, for the audit log and everyone who looks.")
 @common
-def pause(run: str, reason: str | None, as_json: bool) -> None:
-    """Pause a run: nothing new of it starts."""
+def pause(runs: Sequence[str], reason: str | None, as_json: bool) -> None:
+    """Pause runs: nothing new of them starts."""
 
     def act(engine: Engine, run_id: str) -> str:
         verb.pause(engine, run_id, reason=reason, actor=actor())
         return "is paused: running steps go on to their end"
 
-    act_on([run], act, as_json)
+    act_on(runs, act, as_json, need=("database",))

@@ -15,12 +15,9 @@ from orchestrator.cli.options import common, limits
 from orchestrator.cli.output import console, note, print_json, print_lines
 from orchestrator.cli.text import clean
 from orchestrator.cli.validate import Checked, check_file, checked_lines, end_unless_valid, problem_json, problem_lines
-from orchestrator.domain.validate import warnings
-from orchestrator.errors import Problem
 from orchestrator.services.engine import Engine
 from orchestrator.services.register import Registered
 from orchestrator.services.register import register as register_document
-from orchestrator.store.reads import list_functions
 
 
 @click.command()
@@ -39,10 +36,8 @@ def register(files: Sequence[str], app: str | None, group: str | None, as_json: 
     allowed = limits()
     checked = [check_file(file, allowed) for file in files]
     _refuse_invalid(checked, as_json)
-    with open_engine() as engine:
-        with engine.db.transaction() as conn:
-            known = {function["name"] for function in list_functions(conn)}
-        done = [_register(engine, one, app, group, known) for one in checked]
+    with open_engine(need=("database",)) as engine:
+        done = [_register(engine, one, app, group) for one in checked]
     if as_json:
         print_json({"items": [_json(one) for one in done]})
         return
@@ -57,14 +52,10 @@ class _Done:
 
     checked: Checked
     registered: Registered
-    warnings: Sequence[Problem]
 
 
-def _register(engine: Engine, checked: Checked, app: str | None, group: str | None, known: set[str]) -> _Done:
-    """Register one document. A function counts as known when a worker has announced it; with no workers, all do."""
-    registered = register_document(engine, checked.document or {}, app=app, group=group, actor=actor())
-    found = warnings(checked.definition, functions=known or None) if checked.definition else []
-    return _Done(checked, registered, found)
+def _register(engine: Engine, checked: Checked, app: str | None, group: str | None) -> _Done:
+    return _Done(checked, register_document(engine, checked.document or {}, app=app, group=group, actor=actor()))
 
 
 def _refuse_invalid(checked: Sequence[Checked], as_json: bool) -> None:
@@ -82,9 +73,9 @@ def _refuse_invalid(checked: Sequence[Checked], as_json: bool) -> None:
 def _lines(done: _Done, signs: Signs) -> list[Text]:
     stored = done.registered
     told = f"revision {stored.revision}" if stored.created else f"unchanged, revision {stored.revision}"
-    line = Text.assemble((f"{signs.mark('succeeded')} ", "green"), (clean(stored.workflow), "bold"), f": {told}")
+    line = Text.assemble(signs.marked("succeeded"), (clean(stored.workflow), "bold"), f": {told}")
     line.append(f", {stored.owner.kind} {clean(stored.owner.name)}", "dim")
-    return [line, *(part for warning in done.warnings for part in problem_lines(warning, "warning: "))]
+    return [line, *(part for warning in stored.warnings for part in problem_lines(warning, "warning: "))]
 
 
 def _json(done: _Done) -> dict[str, Any]:
@@ -94,5 +85,5 @@ def _json(done: _Done) -> dict[str, Any]:
         "revision": stored.revision,
         "created": stored.created,
         "owner": {"kind": stored.owner.kind, "name": stored.owner.name},
-        "warnings": [problem_json(warning) for warning in done.warnings],
+        "warnings": [problem_json(warning) for warning in stored.warnings],
     }

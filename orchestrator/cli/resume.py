@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from orchestrator.cli.acting import actor
@@ -12,14 +14,14 @@ from orchestrator.services.engine import Engine
 
 
 @click.command()
-@click.argument("run")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--reason", metavar="TEXT", help="Why, for the audit log.")
 @common
-def resume(run: str, reason: str | None, as_json: bool) -> None:
-    """Let a paused run go on."""
+def resume(runs: Sequence[str], reason: str | None, as_json: bool) -> None:
+    """Let paused runs go on."""
 
     def act(engine: Engine, run_id: str) -> str:
         verb.resume(engine, run_id, reason=reason, actor=actor())
         return "goes on"
 
-    act_on([run], act, as_json)
+    act_on(runs, act, as_json)

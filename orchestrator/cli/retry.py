@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from orchestrator.cli.acting import actor
@@ -13,11 +15,11 @@ from orchestrator.services.engine import Engine
 
 
 @click.command()
-@click.argument("run")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--reason", metavar="TEXT", help="Why, for the audit log.")
 @common
-def retry(run: str, reason: str | None, as_json: bool) -> None:
-    """Let a failed or canceled run go on.
+def retry(runs: Sequence[str], reason: str | None, as_json: bool) -> None:
+    """Let failed or canceled runs go on.
 
     Failed and canceled steps, and what depended on them, run again; what succeeded does not.
     """
@@ -26,4 +28,4 @@ def retry(run: str, reason: str | None, as_json: bool) -> None:
         opened = verb.retry(engine, run_id, reason=reason, actor=actor())
         return f"goes on: {plural(opened, 'step')} opened again"
 
-    act_on([run], act, as_json)
+    act_on(runs, act, as_json)

@@ -13,7 +13,7 @@ from orchestrator.cli.marks import Signs
 from orchestrator.cli.steplines import Around, attempts, says, took
 from orchestrator.cli.summary import counts_lines, headline, obstacles, why
 from orchestrator.cli.table import Column, name_column, table
-from orchestrator.cli.text import ago, clean, cut, json_line, local, plural, shell_word
+from orchestrator.cli.text import ago, clean, cut, json_line, local, plural, shell_argument, shell_option
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.services.look import Look
 from orchestrator.store.reads import RunNow, StepBrief
@@ -52,7 +52,7 @@ class RunPage:
 def run_page(page: RunPage, signs: Signs, width: int | None) -> list[Text]:
     """The lines of the page."""
     lines = [headline(page.run, signs), *_facts(page, signs, width), Text()]
-    lines += [Text(f"! {told}", "yellow") for told in _obstacles(page)]
+    lines += obstacle_lines(page.run, page.steps, page.workers)
     lines += step_table(page.steps, page.around, signs, width)
     hidden = page.look.total - len(page.steps)
     if hidden > 0:
@@ -61,9 +61,11 @@ def run_page(page: RunPage, signs: Signs, width: int | None) -> list[Text]:
     return [*lines, *hints(page)]
 
 
-def _obstacles(page: RunPage) -> list[str]:
-    waiting = {s.queue for s in page.steps if s.status in (StepStatus.READY, StepStatus.QUEUED) and s.queue}
-    return obstacles(page.run, waiting, page.workers)
+def obstacle_lines(run: RunNow, steps: Sequence[StepBrief], workers: Sequence[Mapping[str, Any]]) -> list[Text]:
+    """What keeps the run from going on, and an empty line; none when nothing does."""
+    waiting = {s.queue for s in steps if s.status in (StepStatus.READY, StepStatus.QUEUED) and s.queue}
+    told = obstacles(run, waiting, workers)
+    return [*(Text(f"! {one}", "yellow") for one in told), Text()] if told else []
 
 
 def _facts(page: RunPage, signs: Signs, width: int | None) -> Iterator[Text]:
@@ -113,7 +115,7 @@ def step_table(steps: Sequence[StepBrief], around: Around, signs: Signs, width: 
         )
         for step in steps
     ]
-    return table(_COLUMNS, rows, width, indent=2) if rows else []
+    return table(_COLUMNS, rows, width, indent=2)
 
 
 def hints(page: RunPage) -> list[Text]:
@@ -133,13 +135,3 @@ def hints(page: RunPage) -> list[Text]:
     longest = max((cell_len(command) for command, _ in told), default=0)
     padded = [(command + " " * (longest - cell_len(command)), what) for command, what in told]
     return [Text(), *(Text.assemble(f"  orchestrator {command}", (f"  # {what}", "dim")) for command, what in padded)]
-
-
-def shell_argument(text: str) -> str:
-    """A last argument of a command line, also when it begins with a dash."""
-    return f"-- {shell_word(text)}" if text.startswith("-") else shell_word(text)
-
-
-def shell_option(option: str, value: str) -> str:
-    """`--step NAME`, also when the value begins with a dash."""
-    return f"{option}={shell_word(value)}" if value.startswith("-") else f"{option} {shell_word(value)}"

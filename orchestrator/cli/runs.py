@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from orchestrator.cli.marks import Signs
-from orchestrator.cli.options import common
+from orchestrator.cli.options import common, paged
 from orchestrator.cli.output import console, note, print_json, print_lines, width_of
 from orchestrator.cli.session import open_database
 from orchestrator.cli.table import Column, name_column, table
@@ -19,7 +19,6 @@ from orchestrator.cli.text import ago, clean, duration, one_line, parsed
 from orchestrator.domain.states import STEP_TERMINAL, RunStatus
 from orchestrator.store.reads import RunFilters, list_runs
 
-_STATUSES = [status.value for status in RunStatus]
 _RELATIVE = re.compile(r"(\d{1,9})(s|min|m|h|d|w)", re.IGNORECASE)
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 _COLUMNS = (
@@ -49,21 +48,24 @@ class When(click.ParamType[datetime]):
                 return datetime.now(UTC) - timedelta(seconds=seconds)
             return datetime.fromisoformat(str(value)).astimezone()
         except (ValueError, OverflowError):
-            self.fail(f"'{clean(str(value))}' is no time: give 2026-11-29T17:00, or how long ago: 30min, 2h, 7d")
+            self.fail(f"'{clean(str(value))}' is not a time: give 2026-11-29T17:00, or how long ago: 30min, 2h, 7d")
 
 
 @click.command()
 @click.option("--workflow", metavar="NAME", help="Of this workflow.")
 @click.option(
-    "--status", "statuses", multiple=True, type=click.Choice([s.value for s in RunStatus]), help="So ended or open."
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice([s.value for s in RunStatus]),
+    help="With this status; given twice, with either.",
 )
 @click.option("--app", metavar="NAME", help="Of this app.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="With this tag; given twice, with both.")
 @click.option("--since", type=When(), help="Created at this time or later: 2026-11-29T17:00, 2h, 7d.")
 @click.option("--until", type=When(), help="Created before this time.")
 @click.option("--error", metavar="TEXT", help="With this text in the message of the error.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
-@click.option("--after", metavar="CURSOR", help="Go on where the last page ended.")
+@paged
 @common
 def runs(
     workflow: str | None,
@@ -78,8 +80,8 @@ def runs(
     as_json: bool,
 ) -> None:
     """List runs, newest first."""
-    wanted = [RunStatus(status) for status in statuses]
-    filters = RunFilters(workflow, wanted, app, tags, since, until, error)
+    wanted = tuple(RunStatus(status) for status in statuses)
+    filters = RunFilters(workflow, wanted, app, tuple(tags), since, until, error)
     with open_database() as db, db.transaction() as conn:
         page = list_runs(conn, filters, after, limit)
     if as_json:
@@ -89,7 +91,7 @@ def runs(
     width = width_of(screen)
     print_lines(screen, runs_table(page.items, Signs.of(screen), width, datetime.now(UTC)))
     if not page.items:
-        filtered = filters != RunFilters(statuses=[], tags=()) or after
+        filtered = filters != RunFilters() or after
         note("there is no such run" if filtered else "there is no run yet: orchestrator start NAME")
     if page.next:
         note(f"there are more: --after {page.next}")
@@ -97,8 +99,6 @@ def runs(
 
 def runs_table(items: Sequence[Mapping[str, Any]], signs: Signs, width: int | None, now: datetime) -> list[Text]:
     """One line a run. In a narrow terminal the id is its last part, which every command takes as well."""
-    if not items:
-        return []
     short = width is not None and width < 100
     return table(_COLUMNS, [_row(item, signs, now, short) for item in items], width)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from rich.text import Text
 
@@ -12,7 +13,7 @@ from orchestrator.cli.marks import MARKS, Signs, word
 from orchestrator.cli.steplines import Around, attempts, says, took
 from orchestrator.cli.summary import counts_lines, headline, why
 from orchestrator.cli.table import Column, name_column, table
-from orchestrator.cli.text import clean, duration, json_line
+from orchestrator.cli.text import clean, clock, duration, json_line
 from orchestrator.cli.tree import TreeLine
 from orchestrator.domain.states import StepStatus
 from orchestrator.services.look import Look
@@ -74,15 +75,14 @@ def _tree(look: Look, around: Around, tree: Sequence[TreeLine], signs: Signs, si
     rows = [_row(steps[line.position], around, signs, line) for line in tree if line.position in steps]
     drawn = {line.position for line in tree}
     handlers = [_row(step, around, signs) for step in look.steps if step.position not in drawn]
-    return table(_COLUMNS, rows + handlers, size.width)[1:] if rows else []
+    return table(_COLUMNS, rows + handlers, size.width)[1:]
 
 
 def _row(step: StepBrief, around: Around, signs: Signs, line: TreeLine | None = None) -> tuple[Text, ...]:
     guides = "".join(signs.branch[guide] for guide in line.guides) if line else ""
-    mark = (f"{signs.mark(step.status)} ", MARKS[step.status].style)
     told = Text() if line and step.status is StepStatus.PENDING else says(step, around, signs)
     return (
-        Text.assemble((guides, "dim"), mark, clean(step.name)),
+        Text.assemble((guides, "dim"), signs.marked(step.status), clean(step.name)),
         Text(word(step.status), MARKS[step.status].style),
         Text(f"attempt {attempts(step)}" if attempts(step) else ""),
         Text(took(step, around.now)),
@@ -100,7 +100,7 @@ def _sections(look: Look, around: Around, signs: Signs, size: Size) -> list[Text
             titles[len(rows)] = Text(f"{title} ({len(shown)} of {count:,})" if count > len(shown) else title, "bold")
             rows += [_row(step, around, signs) for step in shown]
     lines: list[Text] = []
-    for index, line in enumerate(table(_COLUMNS, rows, size.width)[1:] if rows else []):
+    for index, line in enumerate(table(_COLUMNS, rows, size.width)[1:]):
         lines += [titles[index]] if index in titles else []
         lines.append(line)
     return lines[: size.room]
@@ -119,7 +119,7 @@ def farewell(look: Look, output: object, width: int | None) -> list[Text]:
 def changed_line(step: StepBrief, around: Around, signs: Signs) -> Text:
     """One line for a step that changed, for output that is no terminal."""
     at = changed_at(step, around.now)
-    line = Text.assemble((f"{at.astimezone():%H:%M:%S} ", "dim"), signs.mark(step.status), f" {clean(step.name)}")
+    line = Text.assemble((f"{clock(at)} ", "dim"), signs.mark(step.status), f" {clean(step.name)}")
     line.append(f" {word(step.status)}")
     tried, lasted, said = attempts(step), took(step, around.now), says(step, around, signs)
     line.append(f", attempt {tried}" if tried else "")
@@ -127,13 +127,10 @@ def changed_line(step: StepBrief, around: Around, signs: Signs) -> Text:
     return line.append(": ").append_text(said) if said else line
 
 
-def run_line(look: Look, signs: Signs) -> Text:
-    """One line for the run's own state."""
+def run_line(look: Look, at: datetime, signs: Signs) -> Text:
+    """One line for the run's own state, which changed `at` a moment."""
     run = look.run
-    at = run.finished_at or run.now
-    line = Text.assemble(
-        (f"{at.astimezone():%H:%M:%S} ", "dim"), f"{signs.mark(run.status)} {clean(run.workflow)} {word(run.status)}"
-    )
+    line = Text.assemble((f"{clock(at)} ", "dim"), f"{signs.mark(run.status)} {clean(run.workflow)} {word(run.status)}")
     if run.started_at is not None and run.finished_at is not None:
         line.append(f" after {duration((run.finished_at - run.started_at).total_seconds())}")
     because = why(run)

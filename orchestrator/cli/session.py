@@ -1,4 +1,4 @@
-"""Open what a command needs: the database to read, or the engine to act."""
+"""Open the database for a command that reads, and find in it what the command means."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from orchestrator.config import Config
 from orchestrator.domain.graph import Plan
 from orchestrator.services.plans import Plans
+from orchestrator.store import workflows
 from orchestrator.store.db import Database
 from orchestrator.store.faults import told_in_words
 from orchestrator.store.reads import RunNow, find_run
-
-_plans = Plans()
 
 
 @contextmanager
@@ -35,4 +34,10 @@ def find(db: Database, run: str) -> str:
 def plan_of(db: Database, run: RunNow) -> Plan:
     """The plan the run follows."""
     with db.transaction() as conn:
-        return _plans.get(conn, run.revision_id)
+        return Plans().get(conn, run.revision_id)
+
+
+def plan_named(db: Database, name: str, app: str) -> Plan:
+    """The plan of the workflow the app sees under this name; raises `NotFound`."""
+    with db.transaction() as conn:
+        return Plans().of(workflows.get_revision(conn, app, name))

@@ -16,8 +16,10 @@ from orchestrator.cli.steplines import Around
 from orchestrator.cli.steppage import StepPage, step_page
 from orchestrator.domain.states import StepStatus
 from orchestrator.services.look import look
+from orchestrator.services.pages import every
 from orchestrator.store.db import Database
 from orchestrator.store.reads import (
+    get_brief,
     get_run,
     get_step,
     last_logs,
@@ -37,7 +39,13 @@ _LOG_LINES = 15
 @click.argument("run")
 @click.option("--step", metavar="NAME", help="Show this step: its input, output, error, attempts and last log lines.")
 @click.option("--all", "everything", is_flag=True, help=f"Show every step of a run of more than {_MOST}.")
-@click.option("--status", "statuses", multiple=True, type=click.Choice([s.value for s in StepStatus]), help="Steps so.")
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice([s.value for s in StepStatus]),
+    help="Only steps with this status; given twice, with either.",
+)
 @common
 def show(run: str, step: str | None, everything: bool, statuses: Sequence[str], as_json: bool) -> None:
     """Show a run or one of its steps.
@@ -73,24 +81,22 @@ def _load(db: Database, run_id: str, statuses: Sequence[StepStatus], everything:
 
 def _steps(db: Database, run_id: str, statuses: Sequence[StepStatus]) -> Iterator[dict[str, Any]]:
     """Every step asked for, page by page: their outputs may not fit in memory together."""
-    after: str | None = None
-    while True:
-        with db.transaction() as conn:
-            page = list_steps(conn, run_id, statuses, after, 200)
-        yield from page.items
-        if page.next is None:
-            return
-        after = page.next
+    with db.transaction() as conn:
+        secrets = load_secrets(conn, run_id)
+    return every(db, lambda conn, after: list_steps(conn, run_id, statuses, after, 200, secrets=secrets))
 
 
 def _show_step(db: Database, run_id: str, name: str, as_json: bool) -> None:
     with db.transaction() as conn:
         step = get_step(conn, run_id, name)
         attempts = list_attempts(conn, run_id, name)
-        now = run_now(conn, run_id)
+        now, brief = run_now(conn, run_id), get_brief(conn, run_id, name)
         lines = [] if as_json else last_logs(conn, run_id, name, _LOG_LINES)
+        states, workers = step_statuses(conn, run_id), list_workers(conn)
     if as_json:
         print_json({"run_id": run_id, "step": step, "attempts": attempts})
         return
     screen = console()
-    print_lines(screen, step_page(StepPage(now, step, attempts, lines), Signs.of(screen), width_of(screen)))
+    around = Around(plan_of(db, now), states, now.status, now.now)
+    page = StepPage(now, around, step, brief, attempts, lines, workers)
+    print_lines(screen, step_page(page, Signs.of(screen), width_of(screen)))

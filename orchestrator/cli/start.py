@@ -14,14 +14,16 @@ from orchestrator.cli.acting import actor, open_engine
 from orchestrator.cli.exits import Ended, Exit
 from orchestrator.cli.options import common
 from orchestrator.cli.output import note, print_json
-from orchestrator.cli.text import json_block, one_line
+from orchestrator.cli.text import error_line, json_block
 from orchestrator.domain.states import RunStatus
 from orchestrator.errors import InvalidInput, NotFound, OrchestratorError, Problem
 from orchestrator.services.engine import Engine
-from orchestrator.services.start import StartOptions
+from orchestrator.services.start import Started, StartOptions
 from orchestrator.services.start import start as start_run
 from orchestrator.services.wait import wait as wait_for
-from orchestrator.store.reads import get_run
+from orchestrator.store.reads import get_run, list_functions, list_workers, run_now
+
+_HOW_KNOWN = "start the workers with its module in ORCHESTRATOR_FUNCTIONS"
 
 
 @click.command()
@@ -54,24 +56,45 @@ def start(
         if not as_json:
             click.echo(started.run_id)
             sys.stdout.flush()
-            if not started.created:
-                note("this idempotency key had started it before")
+            for warning in _warnings(engine, started):
+                note(warning)
         if wait:
             _wait(engine, started.run_id, as_json)
         elif as_json:
             print_json(_view(engine, started.run_id) | {"created": started.created})
 
 
-def read_input(given: str | None) -> Any:
-    """The value of --input; raises `InvalidInput` for what is not JSON, `NotFound` for a missing file."""
+def _warnings(engine: Engine, started: Started) -> list[str]:
+    """What the person at the terminal may not know: it was started before, or nobody can run it."""
+    if not started.created:
+        return ["this idempotency key had started it before"]
+    with engine.db.transaction() as conn:
+        plan = engine.plans.get(conn, run_now(conn, started.run_id).revision_id)
+        known, workers = {spec["name"] for spec in list_functions(conn)}, list_workers(conn)
+    steps = [*plan.steps, *plan.handlers.values()]
+    needed = {step.step.function for step in steps if step.step.function is not None}
+    if needed and not any(worker["kind"] == "worker" and worker["status"] == "alive" for worker in workers):
+        return ["no worker is alive, so its steps wait: orchestrator worker, or orchestrator up for all at once"]
+    return [f"no worker knows the function '{name}': {_HOW_KNOWN}" for name in sorted(needed - known)]
+
+
+def read_input(given: str | None, option: str = "--input") -> Any:
+    """The value of an option; raises `InvalidInput` for what is not JSON, `NotFound` for a missing file."""
     if given is None:
         return None
     text = sys.stdin.read() if given == "-" else _file(given[1:]) if given.startswith("@") else given
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        hint = None if given[:1] in ("@", "-") else "is it in single quotes? --input '{\"amount\": 5}'"
-        raise InvalidInput([Problem("", f"it is not JSON: {error}", hint)]) from error
+        raise InvalidInput([Problem("", f"it is not JSON: {error}", _hint(given, option))], option) from error
+
+
+def _hint(given: str, option: str) -> str | None:
+    if given[:1] in ("@", "-"):
+        return None
+    if given.endswith((".json", ".txt")):
+        return f"a file is given as {option} @{given}"
+    return f"is it in single quotes, and are its names in double ones? {option} '{{\"amount\": 5}}'"
 
 
 def _file(path: str) -> str:
@@ -102,7 +125,7 @@ def _wait(engine: Engine, run_id: str, as_json: bool) -> None:
 
 def _tell(view: dict[str, Any]) -> None:
     error = view["error"]
-    because = f": {error['type']}: {one_line(error['message'])}" if error else ""
+    because = f": {error_line(error['type'], error['message'])}" if error else ""
     step = f" at step '{error['step']}'" if error and error["step"] else ""
     note(f"the run {view['status']}{step}{because}\n  orchestrator show {view['id']}")
 

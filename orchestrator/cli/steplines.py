@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from orchestrator.cli.marks import Signs
-from orchestrator.cli.text import clean, duration, json_line, one_line
+from orchestrator.cli.text import clean, duration, error_line, json_line, one_line
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import Reason, RunStatus, StepStatus
 from orchestrator.domain.words import failed_source, open_sources, reason_in_words
@@ -65,18 +65,14 @@ def says(step: StepBrief, around: Around, signs: Signs) -> Text:
             return Text(_ended(step), "dim")
 
 
-def error_line(step: StepBrief) -> str:
-    """`ValueError: the first line of what it said`."""
-    if step.error_type is None:
-        return ""
-    message = one_line(step.error_message or "")
-    return f"{clean(step.error_type)}: {message}" if message else clean(step.error_type)
+def _error(step: StepBrief) -> str:
+    return error_line(step.error_type, step.error_message) if step.error_type is not None else ""
 
 
 def _failure(step: StepBrief) -> str:
     if step.reason in (None, Reason.ERROR):
-        return error_line(step)
-    return f"{reason_in_words(step.reason)} ({error_line(step)})"
+        return _error(step)
+    return f"{reason_in_words(step.reason)} ({_error(step)})"
 
 
 def _ended(step: StepBrief) -> str:
@@ -98,7 +94,7 @@ def _ready(step: StepBrief, around: Around) -> str:
         return "ready; the run is paused" if paused else f"waits for room in queue '{clean(step.queue or '')}'"
     seconds = (step.next_attempt_at - around.now).total_seconds()
     when = f"next attempt in {duration(seconds)}" if seconds > 0 else "next attempt now"
-    return f"{when}; the last one: {error_line(step)}" if step.error_type else when
+    return f"{when}; the last one: {_error(step)}" if step.error_type else when
 
 
 def _pending(step: StepBrief, around: Around) -> str:

@@ -10,11 +10,13 @@ from rich.text import Text
 
 from orchestrator.cli.loglines import log_line
 from orchestrator.cli.marks import MARKS, Signs, word
-from orchestrator.cli.runpage import shell_argument
+from orchestrator.cli.runpage import obstacle_lines
+from orchestrator.cli.steplines import Around, attempts, says
 from orchestrator.cli.table import Column, table
-from orchestrator.cli.text import ago, clean, duration, json_block, local, one_line, parsed
+from orchestrator.cli.text import ago, clean, duration, error_line, json_block, local, parsed, shell_argument
+from orchestrator.domain.states import StepStatus
 from orchestrator.domain.words import reason_in_words
-from orchestrator.store.reads import RunNow
+from orchestrator.store.reads import RunNow, StepBrief
 
 _ATTEMPTS = (
     Column("ATTEMPT"),
@@ -32,17 +34,20 @@ _LIKE = {"retry_later": "ready", "timed_out": "failed", "lost": "failed"}
 
 @dataclass(frozen=True, slots=True)
 class StepPage:
-    """A step's public view with its ended attempts and its last log lines."""
+    """A step's public view and its line, with its ended attempts, its last log lines, and the processes there are."""
 
     run: RunNow
+    around: Around
     step: Mapping[str, Any]
+    brief: StepBrief
     attempts: Sequence[Mapping[str, Any]]
     lines: Sequence[Mapping[str, Any]]
+    workers: Sequence[Mapping[str, Any]]
 
 
 def step_page(page: StepPage, signs: Signs, width: int | None) -> list[Text]:
     """The lines of the page."""
-    lines = [_headline(page, signs), *_facts(page), *_values(page.step)]
+    lines = [_headline(page, signs), *_facts(page), *_obstacles(page), *_values(page.step)]
     if page.attempts:
         lines += [Text(), Text("attempts", "bold"), *_attempts(page, signs, width)]
     if page.lines:
@@ -53,10 +58,23 @@ def step_page(page: StepPage, signs: Signs, width: int | None) -> list[Text]:
 
 def _headline(page: StepPage, signs: Signs) -> Text:
     status = page.step["status"]
-    mark = (f"{signs.mark(status)} ", MARKS[status].style)
-    line = Text.assemble(mark, (clean(page.step["name"]), "bold"), " ", (word(status), MARKS[status].style))
-    because = reason_in_words(page.step["reason"])
-    return line.append(f": {because}" if because else "")
+    name = (clean(page.step["name"]), "bold")
+    line = Text.assemble(signs.marked(status), name, " ", (word(status), MARKS[status].style))
+    because = _because(page, signs)
+    return line.append(": ").append_text(because) if because else line
+
+
+def _because(page: StepPage, signs: Signs) -> Text:
+    """Why it is as it is: of an ended step the reason, its error follows; else what its line in the run says."""
+    if page.brief.status.terminal:
+        return Text(reason_in_words(page.step["reason"]))
+    return says(page.brief, page.around, signs)
+
+
+def _obstacles(page: StepPage) -> list[Text]:
+    waits = page.brief.status in (StepStatus.READY, StepStatus.QUEUED)
+    told = obstacle_lines(page.run, [page.brief], page.workers) if waits else []
+    return [Text(), *told[:-1]] if told else []
 
 
 def _facts(page: StepPage) -> Iterator[Text]:
@@ -67,20 +85,11 @@ def _facts(page: StepPage) -> Iterator[Text]:
     if step["worker"]:
         yield _fact("worker", clean(step["worker"]))
     if step["attempt"]:
-        yield _fact("attempt", _attempt_of(step["attempt"], step["max_attempts"]))
+        yield _fact("attempt", attempts(page.brief) or str(step["attempt"]))
     for name, key in (("ready", "ready_at"), ("started", "started_at"), ("ended", "finished_at")):
         at = parsed(step[key])
         if at is not None:
             yield _fact(name, f"{local(at)} ({ago(at, page.run.now)})")
-    due = parsed(step["next_attempt_at"])
-    if due is not None:
-        yield _fact("next", f"attempt in {duration((due - page.run.now).total_seconds())}")
-
-
-def _attempt_of(number: int, most: int | None) -> str:
-    if most is None:
-        return str(number)
-    return f"{number} of {most}" if number <= most else f"{number}; lost ones and earlier lives apart, {most} allowed"
 
 
 def _fact(name: str, value: str) -> Text:
@@ -125,5 +134,5 @@ def _attempt(attempt: Mapping[str, Any], signs: Signs) -> tuple[Text, ...]:
         Text(local(started) if started else ""),
         Text(duration((finished - started).total_seconds()) if started and finished else ""),
         Text(clean(attempt["worker"] or ""), "dim"),
-        Text(f"{clean(str(error.get('type')))}: {one_line(str(error.get('message')))}" if error else "", "red"),
+        Text(error_line(error.get("type"), error.get("message")) if error else "", "red"),
     )

@@ -8,7 +8,8 @@ from typing import Any
 from rich.text import Text
 
 from orchestrator.cli.marks import MARKS, Signs, word
-from orchestrator.cli.text import ago, clean, duration, one_line, plural, shell_word
+from orchestrator.cli.text import ago, clean, duration, error_line, one_line, plural, shell_option
+from orchestrator.config import ALL_QUEUES
 from orchestrator.domain.states import STEP_TERMINAL, RunStatus, StepStatus
 from orchestrator.store.reads import RunNow
 
@@ -29,7 +30,7 @@ _ORDER = (
 
 def headline(run: RunNow, signs: Signs) -> Text:
     """`✗ order failed after 12 s`."""
-    line = Text.assemble((f"{signs.mark(run.status)} ", MARKS[run.status].style), (clean(run.workflow), "bold"), " ")
+    line = Text.assemble(signs.marked(run.status), (clean(run.workflow), "bold"), " ")
     line.append(word(run.status), MARKS[run.status].style)
     return line.append(f" {timing}" if (timing := _timing(run)) else "")
 
@@ -56,7 +57,7 @@ def why(run: RunNow) -> Text:
 
 def _error(error: Mapping[str, Any]) -> str:
     step = f"step '{clean(error['step'])}': " if error.get("step") else ""
-    return f"{step}{clean(str(error.get('type')))}: {one_line(str(error.get('message')))}"
+    return step + error_line(error.get("type"), error.get("message"))
 
 
 def counts_lines(counts: Mapping[str, int], signs: Signs, bar_width: int, width: int | None) -> list[Text]:
@@ -73,18 +74,24 @@ def counts_lines(counts: Mapping[str, int], signs: Signs, bar_width: int, width:
 
 
 def obstacles(run: RunNow, queues: set[str], workers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What keeps an open run from going on that no step can tell: processes that are not there.
+    """What keeps an open run from going on that no step can tell: processes that are not there, or are all busy.
 
     `queues` have steps of the run that wait for a worker.
     """
     if run.status.terminal or run.status is RunStatus.PAUSED:
         return []
     alive = [worker for worker in workers if worker["status"] == "alive"]
-    served = {queue for worker in alive if worker["kind"] == "worker" for queue in worker["queues"]}
-    told = [
-        f"no worker is alive that serves queue '{clean(queue)}': orchestrator worker --queues {shell_word(queue)}"
-        for queue in sorted(queues - served)
-    ]
+    told = [why for queue in sorted(queues) if (why := _held_up(queue, alive))]
     if not any(worker["kind"] == "beat" for worker in alive):
         told.append("no coordinator is alive, so retries, deadlines and lost work wait: orchestrator beat")
     return told
+
+
+def _held_up(queue: str, alive: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why nobody takes a step from the queue now."""
+    serving = [w for w in alive if w["kind"] == "worker" and not {queue, ALL_QUEUES}.isdisjoint(w["queues"])]
+    if not serving:
+        how = f"orchestrator worker {shell_option('--queues', queue)}"
+        return f"no worker is alive that serves queue '{clean(queue)}': {how}"
+    slots, busy = (sum(worker[key] for worker in serving) for key in ("concurrency", "running"))
+    return f"every slot that serves queue '{clean(queue)}' is busy ({busy} of {slots})" if busy >= slots else None

@@ -35,7 +35,12 @@ def name_column(title: str) -> Column:
 def table(
     columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None, *, indent: int = 0
 ) -> list[Text]:
-    """The lines of the table, its head first. `width` None: as wide as it needs. Empty columns are left out."""
+    """The lines of the table, its head first; none without rows.
+
+    `width` None: as wide as it needs. Empty columns are left out.
+    """
+    if not rows:
+        return []
     used = [i for i in range(len(columns)) if any(row[i].plain for row in rows)]
     widths = {i: max([len(columns[i].title), *(row[i].cell_len for row in rows)]) for i in used}
     if width is not None:

@@ -54,6 +54,12 @@ def cut_middle(text: str, width: int) -> str:
     return set_cell_size(text, head).rstrip() + "…" + text[start:]
 
 
+def error_line(type: str | None, message: str | None) -> str:
+    """`ValueError: the first line of what it said`."""
+    said = one_line(message or "")
+    return f"{clean(type or '?')}: {said}" if said else clean(type or "?")
+
+
 def json_line(value: Any) -> str:
     """JSON on one line, cleaned."""
     return clean(json.dumps(value, ensure_ascii=False))
@@ -95,6 +101,11 @@ def local(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
+def clock(at: datetime) -> str:
+    """The time of day on this machine's clock: `17:34:05`."""
+    return f"{at.astimezone():%H:%M:%S}"
+
+
 def parsed(at: str | None) -> datetime | None:
     """The time in an ISO text of a view."""
     return datetime.fromisoformat(at) if at else None
@@ -103,6 +114,16 @@ def parsed(at: str | None) -> datetime | None:
 def shell_word(text: str) -> str:
     """`text` as one word of a command line that can be pasted into a shell."""
     return shlex.quote(text)
+
+
+def shell_argument(text: str) -> str:
+    """A last argument of a command line, also when it begins with a dash."""
+    return f"-- {shell_word(text)}" if text.startswith("-") else shell_word(text)
+
+
+def shell_option(option: str, value: str) -> str:
+    """`--step NAME`, also when the value begins with a dash."""
+    return f"{option}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
 def plural(count: int, noun: str) -> str:

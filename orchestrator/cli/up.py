@@ -7,13 +7,15 @@ from pathlib import Path
 
 import click
 
-from orchestrator.config import Config
+from orchestrator.config import ALL_QUEUES, Config
 from orchestrator.up.console import Console
 from orchestrator.up.run import Options, run_up
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), help="Port of the web process (default: PORT, else 8000).")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port of the web process (default: PORT or 8000, or the next free)."
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address the web process listens on.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Steps the worker runs at once.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Folder of the servers' data.")
@@ -25,9 +27,10 @@ def up(
     """Start everything on this machine.
 
     PostgreSQL and Valkey (from the package, unless DATABASE_URL and REDIS_URL or BROKER_URL name servers), a
-    worker, the coordinator and the web process. Ctrl-C stops it all; the data stays.
+    worker for every queue in use (unless ORCHESTRATOR_QUEUES names some), the coordinator and the web process.
+    Ctrl-C stops it all; the data stays.
     """
-    config = Config.from_env(need=())
+    config = Config.from_env(need=(), queues=(ALL_QUEUES,))
     config = replace(
         config,
         port=port or config.port,
@@ -37,4 +40,4 @@ def up(
     console = Console()
     for warning in config.warnings:
         console.warn(str(warning))
-    run_up(config, Options(host=host, example=example, verbose=verbose), console)
+    run_up(config, Options(host=host, this_port=port is not None, example=example, verbose=verbose), console)

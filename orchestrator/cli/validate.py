@@ -15,6 +15,7 @@ from orchestrator.cli.options import common, limits
 from orchestrator.cli.output import console, print_json, print_lines
 from orchestrator.cli.text import clean, plural
 from orchestrator.domain.definition import Definition
+from orchestrator.domain.definition_schema import definition_schema
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.parse import parse
 from orchestrator.domain.validate import warnings
@@ -49,13 +50,19 @@ def problem_json(problem: Problem) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="FILE...")
+@click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of the format instead, for editors.")
 @common
-def validate(files: Sequence[str], as_json: bool) -> None:
+def validate(files: Sequence[str], as_schema: bool, as_json: bool) -> None:
     """Check workflow documents.
 
     FILE is YAML or JSON, or - for standard input. Tells every problem with its path; needs no database.
     """
+    if as_schema == bool(files):
+        raise click.UsageError("Give one FILE or more to check, or --schema for the schema of all.")
+    if as_schema:
+        print_json(definition_schema())
+        return
     allowed = limits()
     checked = [check_file(file, allowed) for file in files]
     if as_json:
@@ -84,12 +91,11 @@ def checked_lines(checked: Checked, signs: Signs) -> list[Text]:
     """What is said of one file."""
     file = clean(checked.file)
     if checked.definition is None:
-        mark = (f"{signs.mark('failed')} ", "bold red")
-        lines = [Text.assemble(mark, (file, "bold"), f": {plural(len(checked.problems), 'problem')}")]
+        lines = [Text.assemble(signs.marked("failed"), (file, "bold"), f": {plural(len(checked.problems), 'problem')}")]
     else:
         steps = plural(len(checked.definition.steps), "step")
-        mark = (f"{signs.mark('succeeded')} ", "green")
-        lines = [Text.assemble(mark, (file, "bold"), f": '{clean(checked.definition.name)}' is valid, {steps}")]
+        valid = f": '{clean(checked.definition.name)}' is valid, {steps}"
+        lines = [Text.assemble(signs.marked("succeeded"), (file, "bold"), valid)]
     for problem in checked.problems:
         lines += problem_lines(problem)
     for problem in checked.warnings:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import click
 from rich.console import Console, Group
 from rich.live import Live
 
-from orchestrator.cli.changes import Changes
+from orchestrator.cli.changes import Changes, run_json, step_json
 from orchestrator.cli.exits import Ended, Exit
 from orchestrator.cli.marks import Signs
 from orchestrator.cli.options import common
@@ -26,7 +26,7 @@ from orchestrator.errors import Unreachable
 from orchestrator.services.look import Look, look
 from orchestrator.store.db import Database
 from orchestrator.store.faults import told_in_words
-from orchestrator.store.reads import get_run, load_secrets
+from orchestrator.store.reads import StepBrief, get_run, load_secrets
 
 _POLL_SECONDS = 0.5
 _DRAW_SECONDS = 0.125
@@ -103,7 +103,7 @@ class Watcher:
 
     def output(self) -> object:
         """The run's output as it may be shown."""
-        with told_in_words(), self.db.transaction() as conn:
+        with self.db.transaction() as conn:
             return get_run(conn, self.run_id)["output"]
 
 
@@ -144,32 +144,39 @@ class _Picture:
 
 
 def _follow_lines(watcher: Watcher, shown: Console) -> None:
-    signs, changes = Signs.of(shown), Changes()
+    signs = Signs.of(shown)
 
-    def tell() -> None:
+    def tell_steps(steps: Sequence[StepBrief]) -> None:
         around = watcher.around()
-        lines = [changed_line(step, around, signs) for step in changes.steps(watcher.seen)]
-        run = [run_line(watcher.seen, signs)] if changes.run(watcher.seen) else []
-        print_lines(shown, lines + run if watcher.over else run + lines)
+        print_lines(shown, [changed_line(step, around, signs) for step in steps])
         shown.file.flush()
 
-    _follow(watcher, tell)
+    def tell_run(at: datetime) -> None:
+        print_lines(shown, [run_line(watcher.seen, at, signs)])
+        shown.file.flush()
+
+    _follow(watcher, tell_steps, tell_run)
 
 
 def _follow_json(watcher: Watcher) -> None:
+    def tell_steps(steps: Sequence[StepBrief]) -> None:
+        for step in steps:
+            print_json_line(step_json(step, watcher.seen))
+
+    _follow(watcher, tell_steps, lambda at: print_json_line(run_json(watcher.seen, at)))
+
+
+def _follow(
+    watcher: Watcher, tell_steps: Callable[[Sequence[StepBrief]], None], tell_run: Callable[[datetime], None]
+) -> None:
+    """Tell what changes until the run is over: the run before its steps, and its end last."""
     changes = Changes()
-
-    def tell() -> None:
-        steps = [changes.step_json(step, watcher.seen) for step in changes.steps(watcher.seen)]
-        run = [changes.run_json(watcher.seen)] if changes.run(watcher.seen) else []
-        for line in steps + run if watcher.over else run + steps:
-            print_json_line(line)
-
-    _follow(watcher, tell)
-
-
-def _follow(watcher: Watcher, tell: Callable[[], None]) -> None:
-    tell()
-    while not watcher.over:
+    while True:
+        steps, run_at = changes.steps(watcher.seen), changes.run(watcher.seen)
+        if run_at is not None and not watcher.over:
+            tell_run(run_at)
+        tell_steps(steps)
+        if watcher.over:
+            break
         time.sleep(watcher.look(None))
-        tell()
+    tell_run(run_at or watcher.seen.run.now)

@@ -13,7 +13,7 @@ from orchestrator.up.commands import worker_command
 
 @click.command()
 @click.option("--concurrency", type=click.IntRange(min=1), help="Steps it runs at once.")
-@click.option("--queues", help="Queues it takes steps from, separated by commas.")
+@click.option("--queues", help="Queues it takes steps from, separated by commas; '*' for all in use.")
 @click.argument("celery_options", nargs=-1)
 def worker(concurrency: int | None, queues: str | None, celery_options: tuple[str, ...]) -> None:
     """Run a worker.

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from orchestrator.cli.marks import Mark, Signs
+from orchestrator.cli.marks import Signs
 from orchestrator.cli.options import common
 from orchestrator.cli.output import console, note, print_json, print_lines, width_of
 from orchestrator.cli.session import open_database
@@ -27,7 +27,6 @@ _COLUMNS = (
     Column("UP", gives_way=2),
     Column("VERSION", gives_way=1),
 )
-_MARKS = {"alive": Mark("✓", "+", "green"), "silent": Mark("!", "!", "bold red"), "stopped": Mark("·", ".", "dim")}
 
 
 @click.command()
@@ -47,17 +46,16 @@ def workers(as_json: bool) -> None:
 
 def workers_table(items: Sequence[Mapping[str, Any]], signs: Signs, width: int | None, now: datetime) -> list[Text]:
     """One line a process."""
-    return table(_COLUMNS, [_row(item, signs, now) for item in items], width) if items else []
+    return table(_COLUMNS, [_row(item, signs, now) for item in items], width)
 
 
 def _row(item: Mapping[str, Any], signs: Signs, now: datetime) -> tuple[Text, ...]:
-    mark = _MARKS[item["status"]]
     seen, started = parsed(item["seen_at"]), parsed(item["started_at"])
     runs = f"{item['running']} of {item['concurrency']}" if item["kind"] == "worker" else ""
     return (
         Text(f"{clean(item['host'])}:{item['pid']}"),
         Text(item["kind"]),
-        Text(f"{mark.sign if signs.unicode else mark.ascii} {item['status']}", mark.style),
+        signs.status(item["status"]),
         Text(runs),
         Text(clean(", ".join(item["queues"]))),
         Text(ago(seen, now) if seen else ""),

@@ -1,4 +1,4 @@
-"""A checked document to a `Definition`. Both `parse` and `parse_trusted` build with this."""
+"""A document that `parse` accepts, or accepted when it was stored, to a `Definition`; nothing is checked."""
 
 from __future__ import annotations
 

@@ -81,7 +81,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """SPEC section 5. `delay` and `max_delay` in seconds; `jitter` a share, 0 to 1; `while_` a bare expression."""
+    """Whether and when a failed attempt is repeated.
+
+    `delay` and `max_delay` in seconds; `jitter` a share, 0 to 1; `while_` a bare expression.
+    """
 
     max_attempts: int = 1
     delay: float = 0.0
@@ -96,7 +99,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step. Exactly one of `edges` with `join`, or `edges` (all plain) with `trigger_rule`, decides its start."""
+    """One step. `depends_on` decides its start, with `join` or, where all edges are plain, with `trigger_rule`."""
 
     name: str
     kind: StepKind

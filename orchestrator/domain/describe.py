@@ -129,7 +129,7 @@ def _frames(traceback: TracebackType | None) -> str:
         lines = extract_tb(traceback, limit=-_FRAMES).format()
     except Exception as failure:  # noqa: BLE001 - it reads source files through loaders of any kind
         return f"(its traceback cannot be shown: {class_name(type(failure))})\n"
-    return "Traceback (innermost last):\n" + "".join(lines) if lines else ""
+    return "Traceback (most recent call last):\n" + "".join(lines) if lines else ""
 
 
 def _clip(text: str, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""Templates and expressions (SPEC section 2).
+"""Templates and expressions (docs/expressions.md).
 
 A *template* is any JSON value; its texts, at any depth, may hold expressions in `{{ }}`. Keys are not templates.
 A text that is exactly one expression keeps the type of its value; in any other text an expression becomes text:
@@ -30,12 +30,12 @@ from jinja2.exceptions import TemplateError
 
 from orchestrator.domain.sandbox.compiler import Evaluate, build
 from orchestrator.domain.sandbox.environment import SANDBOX
-from orchestrator.domain.sandbox.meter import MAX_DEPTH, Limits, Meter
+from orchestrator.domain.sandbox.meter import Limits, Meter
 from orchestrator.domain.sandbox.missing import joined
 from orchestrator.domain.sandbox.plain import plain, text_of
 from orchestrator.domain.sandbox.rules import Evaluation
-from orchestrator.domain.sandbox.syntax import References, read, references, split, unwrap
-from orchestrator.domain.values import clean_text
+from orchestrator.domain.sandbox.syntax import References, read, references, split, unwrap, words
+from orchestrator.domain.values import MAX_DEPTH, clean_text
 from orchestrator.errors import ExpressionError
 
 __all__ = [
@@ -47,10 +47,15 @@ __all__ = [
     "Template",
     "compile_expression",
     "compile_template",
+    "read_expression",
+    "read_template",
     "truthy",
+    "words",
 ]
 
-SCOPE_ROOTS = frozenset({"input", "vars", "steps", "item", "index", "result", "error", "run", "config", "secrets"})
+SCOPE_ROOTS = frozenset(
+    {"input", "vars", "steps", "item", "index", "result", "error", "attempt", "run", "config", "secrets"}
+)
 LIMITS = Limits()
 NO_REFERENCES = References()
 
@@ -113,6 +118,23 @@ def truthy(value: Any) -> bool:
 def compile_expression(text: str) -> Expression:
     """The expression `text`, bare or in `{{ }}`. Raises `ExpressionError`; equal texts are compiled once."""
     return _compiled(unwrap(text))
+
+
+def read_expression(text: str) -> References:
+    """The names a bare expression uses, without making what evaluates it. Raises `ExpressionError`."""
+    return _read(unwrap(text))
+
+
+def read_template(text: str) -> References:
+    """The same for a text with expressions in it."""
+    return _union([_read(piece) for is_source, piece in _pieces(text) if is_source])
+
+
+def _read(source: str) -> References:
+    try:
+        return references(read(source))
+    except (ExpressionError, RecursionError) as error:
+        raise _named(source.strip(), error) from error
 
 
 @lru_cache(maxsize=_CACHED)
@@ -217,10 +239,7 @@ def _leaf(text: str, place: _Place | None, used: list[References]) -> Render:
 
 @lru_cache(maxsize=_CACHED)
 def _compiled_text(text: str) -> tuple[References, Render]:
-    found = split(text)
-    if sum(is_source for is_source, _ in found) > _MAX_EXPRESSIONS:
-        raise ExpressionError(f"a text may hold at most {_MAX_EXPRESSIONS} expressions")
-    pieces = [_compiled(piece) if is_source else piece for is_source, piece in found]
+    pieces = [_compiled(piece) if is_source else piece for is_source, piece in _pieces(text)]
     expressions = [piece for piece in pieces if isinstance(piece, Expression)]
     if len(pieces) == 1 and expressions:
         return expressions[0].references, expressions[0].value
@@ -231,6 +250,13 @@ def _compiled_text(text: str) -> tuple[References, Render]:
         return "".join(texts)
 
     return _union([expression.references for expression in expressions]), render
+
+
+def _pieces(text: str) -> list[tuple[bool, str]]:
+    found = split(text)
+    if sum(is_source for is_source, _ in found) > _MAX_EXPRESSIONS:
+        raise ExpressionError(f"a text may hold at most {_MAX_EXPRESSIONS} expressions")
+    return found
 
 
 def _placed(place: _Place | None, error: ExpressionError) -> ExpressionError:

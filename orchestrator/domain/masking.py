@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 MASK = "***"
 # A shorter value would be found in half of all texts; it is hidden where it is named, not where it is echoed.
 _SHORTEST = 4
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Masker:
@@ -16,27 +18,53 @@ class Masker:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         values = {value for value in secrets if len(value) >= _SHORTEST}
-        escaped = {json.dumps(value)[1:-1] for value in values} | {
-            json.dumps(v, ensure_ascii=False)[1:-1] for v in values
-        }
-        self._plain = _pattern(values)
-        self._json = _pattern(escaped | values)
+        longest_first = sorted(values, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        self._numbers = frozenset(_numbers(values))
 
     def __bool__(self) -> bool:
-        return self._plain is not None
+        return self._pattern is not None
 
     def text(self, text: str) -> str:
         """`text` without the secrets."""
-        return text if self._plain is None else self._plain.sub(MASK, text)
+        return text if self._pattern is None else self._pattern.sub(MASK, text)
+
+    def value(self, value: Any) -> Any:
+        """A JSON value without the secrets in its texts and keys, and without numbers that are secrets."""
+        if self._pattern is None:
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return self._map(value)
+        if isinstance(value, list):
+            return [self.value(part) for part in value]
+        return MASK if value in self._numbers and not isinstance(value, bool) else value
 
     def json(self, text: str) -> str:
-        """JSON text without the secrets, escaped as JSON may escape them; still valid JSON."""
-        return text if self._json is None else self._json.sub(MASK, text)
+        """The same for the text of a JSON value."""
+        return text if self._pattern is None else _encode(self.value(json.loads(text)))
+
+    def _map(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        masked: dict[str, Any] = {}
+        for key, part in value.items():
+            name = self.text(key)
+            while name in masked:  # two keys may differ in their secrets only
+                name += "*"
+            masked[name] = self.value(part)
+        return masked
 
 
-def _pattern(values: Iterable[str]) -> re.Pattern[str] | None:
-    longest_first = sorted(values, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+def _numbers(secrets: Iterable[str]) -> Iterator[float]:
+    """The numbers that secrets say, as a template may have made them of the texts: `secrets.port | int`."""
+    for text in secrets:
+        for number in (int, float):
+            try:
+                said = number(text)
+            except ValueError:
+                continue
+            if len(str(said)) >= _SHORTEST:
+                yield said
 
 
 NOTHING_SECRET = Masker()

@@ -10,9 +10,21 @@ from itertools import islice
 _MOST = 2_000
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """`; did you mean 'charge'?` for the nearest of the names, or nothing when none is near."""
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The nearest of the names, whatever its case; None when none is near."""
     known = [other for other in islice(names, _MOST) if other != name]
     by_folded = {other.casefold(): other for other in reversed(known)}
     near = difflib.get_close_matches(name.casefold(), by_folded, 1)
-    return f"; did you mean '{by_folded[near[0]]}'?" if near else ""
+    return by_folded[near[0]] if near else None
+
+
+def near_hint(name: str, names: Iterable[str]) -> str | None:
+    """`did you mean 'charge'?` for the nearest of the names: the hint of a `Problem`."""
+    near = nearest(name, names)
+    return None if near is None else f"did you mean '{near}'?"
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`; did you mean 'charge'?`, the end of a sentence, or nothing when none is near."""
+    hint = near_hint(name, names)
+    return f"; {hint}" if hint else ""

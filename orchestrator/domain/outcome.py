@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -94,7 +94,7 @@ class Again:
     """The step runs again after `delay` seconds."""
 
     delay: float
-    error: ErrorInfo | None = field(default=None)
+    error: ErrorInfo | None = None
 
 
 Verdict = End | Again

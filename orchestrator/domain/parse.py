@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.domain.build import build
 from orchestrator.domain.definition import Definition
 from orchestrator.domain.limits import LIMITS, Limits
-from orchestrator.domain.load import load_text
 from orchestrator.domain.plain import plain_problems
 from orchestrator.domain.sandbox.words import kind
 from orchestrator.domain.shape import Shape, check_shape
@@ -32,16 +30,6 @@ def parse(document: Any, *, limits: Limits = LIMITS) -> Definition:
     return _parse(document, limits)
 
 
-def parse_text(source: str | bytes, *, limits: Limits = LIMITS) -> Definition:
-    """The definition in a YAML or JSON text. Raises `InvalidDefinition`."""
-    return parse(load_text(source, limits=limits), limits=limits)
-
-
-def parse_trusted(document: Mapping[str, Any]) -> Definition:
-    """The definition of a document that `parse` accepted before; nothing is checked."""
-    return build(document)
-
-
 def _parse(document: Any, limits: Limits) -> Definition:
     if not isinstance(document, dict):
         raise InvalidDefinition(
@@ -52,7 +40,7 @@ def _parse(document: Any, limits: Limits) -> Definition:
         raise InvalidDefinition([Problem("steps", f"has {len(steps)} steps; the limit is {limits.steps}")])
     shape = check_shape(document)
     definition = build(shape.right)
-    problems = shape.problems + validate(definition, shape.right, edges_known=_edges_known(shape))
+    problems = shape.problems + validate(definition, shape.right, limits=limits, edges_known=_edges_known(shape))
     if problems:
         raise InvalidDefinition(_ordered(problems, limits))
     return definition

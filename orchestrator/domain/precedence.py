@@ -2,7 +2,7 @@
 
 Airflow skips an `all_success` step the moment a source is skipped, and fails it upstream the moment one fails. Where
 the graph itself puts the skip first, the order cannot change that, and the step is skipped. Else the failure wins
-(SPEC section 3, Advance).
+(docs/adr/0006-not-running-waits-until-certain.md).
 
 What certainly came before a moment is worked out from the graph and from ends that are known at every order's time of
 asking: a step that waited for all its sources has them all in its past; of one that may start at the first of
@@ -11,7 +11,7 @@ several, only what all of these have in common counts, whatever their ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
@@ -25,6 +25,7 @@ _WITHOUT_ATTEMPT = frozenset(
     {Reason.CONDITION, Reason.CONDITION_ERROR, Reason.NOT_TRIGGERED, Reason.UPSTREAM, Reason.UNREACHABLE}
 )
 _MISSED = frozenset({Reason.NOT_TRIGGERED, Reason.UPSTREAM})
+_FAILURES = (Effect.FAILED, Effect.UPSTREAM_FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,109 +39,161 @@ class PastEnd:
     def ran(self) -> bool:
         return self.status in STEP_TERMINAL and self.reason not in _WITHOUT_ATTEMPT
 
-
-def ancestors(plan: Plan, step: PlanStep) -> list[int]:
-    """Positions of all steps the step depends on, directly or not, ascending."""
-    found: set[int] = set()
-    front = list(step.sources)
-    while front:
-        position = front.pop()
-        if position not in found:
-            found.add(position)
-            front.extend(plan.at(position).sources)
-    return sorted(found)
+    @property
+    def missed(self) -> bool:
+        """The ends of its sources kept it from running."""
+        return self.reason in _MISSED
 
 
-def skip_came_first(plan: Plan, step: PlanStep, ends: Mapping[int, PastEnd]) -> bool:
-    """Whether each failed source certainly ended after some skipped one; `ends` covers the step's `ancestors`."""
-    effects = {source: effect_of(plan, step, source, ends) for source in step.sources}
-    skips = [source for source, how in effects.items() if how is Effect.SKIPPED]
-    past = _Past(plan, ends, ancestors(plan, step), skips)
-    failures = {past.before[s] for s, how in effects.items() if how in (Effect.FAILED, Effect.UPSTREAM_FAILED)}
-    return all(past.skipped_by(known) for known in failures)
+Load = Callable[[Sequence[int]], Mapping[int, PastEnd]]
+_OPEN = PastEnd(StepStatus.PENDING)
 
 
-def effect_of(plan: Plan, step: PlanStep, source: int, ends: Mapping[int, PastEnd]) -> Effect:
-    """How an ended source counts for a step with a trigger rule."""
-    return effect(step.step, plan.at(source).step, ends[source].status, {})
+class Past:
+    """What certainly ended before what: sets of steps, a bit for each by its position.
 
-
-class _Past:
-    """What certainly ended before what: sets of steps, as bits of the few that the skips hang on.
-
-    `before` holds what has certainly ended before the moment a step ends, `upto` that and the step itself if its end
-    is a moment of its own, `at_least` the same from the graph alone.
+    It is asked as steps are decided, one after the other, and looks at every step above them once, however many are
+    asked about. `load` tells how steps stand that ended before; `end` tells it of those that end meanwhile.
     """
 
-    def __init__(self, plan: Plan, ends: Mapping[int, PastEnd], positions: Sequence[int], skips: Sequence[int]) -> None:
-        self.plan, self.ends, self.skips = plan, ends, skips
-        self.reasons = self._reasons_of_skips()
-        moments = [position for position in self.reasons if self._ran(position)]
-        self.bits = {position: 1 << rank for rank, position in enumerate(moments)}
-        self.before: dict[int, int] = {}
-        self.upto: dict[int, int] = {}
-        self.at_least: dict[int, int] = {}
-        for position in positions:
-            step = plan.at(position)
-            always = step.step.trigger_rule is TriggerRule.ALWAYS
-            own = self.bits.get(position, 0)
-            self.at_least[position] = own | _common(() if always else self._of(self.at_least, step))
-            self.before[position], self.upto[position] = self._moments(step)
+    def __init__(self, plan: Plan, load: Load) -> None:
+        self.plan, self.load = plan, load
+        self.ends: dict[int, PastEnd] = {}
+        self.before: dict[int, int] = {}  # what has ended before the moment a step ends
+        self.upto: dict[int, int] = {}  # that, and the step if its end is a moment of its own
+        self.at_least: dict[int, int] = {}  # the same from the graph alone
+        self.told: dict[int, int | None] = {}  # see `_told_by`
+        self.asked: tuple[int, dict[int, bool]] = (0, {})  # what has ended once these steps have
 
-    def _reasons_of_skips(self) -> list[int]:
-        """The skips, and the steps whose ends decided them, and theirs, down to such as ran; ascending."""
-        found: set[int] = set()
-        front = list(self.skips)
-        while front:
-            position = front.pop()
-            if position not in found:
-                found.add(position)
-                front.extend(source for group in self._deciding(self.plan.at(position)) for source in group)
-        return sorted(found)
+    def end(self, position: int, end: PastEnd) -> None:
+        """The step has ended."""
+        self.ends[position] = end
+        if position in self.before:  # it was looked at while it was open
+            self._look_at(self.plan.at(position))
 
-    def skipped_by(self, known: int) -> bool:
-        """Whether one of the skips has ended once the steps in `known` have."""
-        ended: dict[int, bool] = {}
-        for position in self.reasons:
-            if self._ran(position):
-                ended[position] = bool(known & self.bits[position])
-            else:
-                deciding = self._deciding(self.plan.at(position))
-                ended[position] = any(all(ended[source] for source in group) for group in deciding)
-        return any(ended[position] for position in self.skips)
+    def skip_came_first(self, step: PlanStep) -> bool:
+        """Whether each failed source of a step certainly ended after some skipped one; all of them have ended."""
+        self._look_back(step)
+        effects = {source: self._effect(step, source) for source in step.sources}
+        skips = [source for source, how in effects.items() if how is Effect.SKIPPED]
+        failures = {self.before[source] for source, how in effects.items() if how in _FAILURES}
+        return all(any(self._has_ended(skip, known) for skip in skips) for known in failures)
 
-    def _moments(self, step: PlanStep) -> tuple[int, int]:
-        if self._ran(step.position):
-            start = self._start(step)
-            return start, start | self.bits.get(step.position, 0)
-        deciding = self._deciding(step)
-        before = _common(_union(self.before[source] for source in group) for group in deciding)
-        return before, _common(_union(self.upto[source] for source in group) for group in deciding)
+    def _effect(self, step: PlanStep, source: int) -> Effect:
+        return effect(step.step, self.plan.at(source).step, self.ends[source].status, {})
+
+    def _ran(self, position: int) -> bool:
+        return self.ends.get(position, _OPEN).ran
+
+    def _deciding(self, step: PlanStep) -> list[list[int]]:
+        """Groups of sources any of which, once ended, decides that the step does not run; none for one that ran."""
+        rule = step.step.trigger_rule
+        if rule is None or not self.ends.get(step.position, _OPEN).missed:
+            return []
+        alone = [[source] for source in step.sources if self._effect(step, source) in decisive(rule)]
+        return alone or [list(step.sources)]
+
+    # Looking back.
+
+    def _look_back(self, step: PlanStep) -> None:
+        new = _above(self.plan, step, self.before)
+        unknown = [position for position in new if position not in self.ends]
+        if unknown:
+            self.ends.update(self.load(unknown))
+        for position in new:
+            self._look_at(self.plan.at(position))
+
+    def _look_at(self, step: PlanStep) -> None:
+        here = step.position
+        if self._ran(here):
+            self.before[here] = self._start(step)
+            self.upto[here] = self.before[here] | 1 << here
+            return
+        groups = self._deciding(step)
+        self.before[here] = _common(_union(self.before[source] for source in group) for group in groups)
+        self.upto[here] = _common(_union(self.upto[source] for source in group) for group in groups)
+        self.told[here] = self._told_by(groups)
 
     def _start(self, step: PlanStep) -> int:
         if step.step.trigger_rule is TriggerRule.ALWAYS:
             return 0
         if len(step.sources) == 1 or waits_for_all(step.step, len(step.sources)):
-            return _union(self._of(self.upto, step))
-        return _common(self._of(self.at_least, step))
+            return _union(self.upto[source] for source in step.sources)
+        self._look_at_least(step)
+        return _common(self.at_least[source] for source in step.sources)
 
-    def _deciding(self, step: PlanStep) -> list[list[int]]:
-        """Groups of sources any of which, once ended, decides that the step does not run; none for one that ran."""
-        rule, end = step.step.trigger_rule, self.ends.get(step.position)
-        if rule is None or end is None or end.reason not in _MISSED:
-            return []
-        alone = [[s] for s in step.sources if effect_of(self.plan, step, s, self.ends) in decisive(rule)]
-        return alone or [list(step.sources)]
+    def _look_at_least(self, step: PlanStep) -> None:
+        for position in _above(self.plan, step, self.at_least):
+            above = self.plan.at(position)
+            always = above.step.trigger_rule is TriggerRule.ALWAYS
+            known = 0 if always else _common(self.at_least[source] for source in above.sources)
+            self.at_least[position] = known | 1 << position
 
-    def _ran(self, position: int) -> bool:
-        return position in self.ends and self.ends[position].ran
+    # Whether a step that did not run has ended, given steps that have.
 
-    def _of(self, sets: Mapping[int, int], step: PlanStep) -> Iterable[int]:
-        return (sets[source] for source in step.sources)
+    def _told_by(self, groups: list[list[int]]) -> int | None:
+        """The steps any of which, once ended, decides that a step does not run; None where several do together."""
+        told = [self._one_told(group[0]) if len(group) == 1 else None for group in groups]
+        return None if None in told else _union(one for one in told if one is not None)
+
+    def _one_told(self, position: int) -> int | None:
+        return 1 << position if self._ran(position) else self.told[position]
+
+    def _has_ended(self, position: int, known: int) -> bool:
+        told = self._one_told(position)
+        if told is not None:
+            return bool(told & known)
+        if self.asked[0] != known:
+            self.asked = known, {}
+        ended = self.asked[1]
+        for reason in self._reasons(position, ended):
+            ended[reason] = self._decided(reason, known, ended)
+        return ended[position]
+
+    def _decided(self, position: int, known: int, ended: Mapping[int, bool]) -> bool:
+        told = self._one_told(position)
+        if told is not None:
+            return bool(told & known)
+        return any(all(ended[source] for source in group) for group in self._deciding(self.plan.at(position)))
+
+    def _reasons(self, position: int, known: Container[int]) -> list[int]:
+        """The step, and those whose ends decided it, and theirs, as far as needed and not known; ascending."""
+        found: set[int] = set()
+        front = [position]
+        while front:
+            here = front.pop()
+            if here not in found and here not in known:
+                found.add(here)
+                if self._one_told(here) is None:
+                    front.extend(source for group in self._deciding(self.plan.at(here)) for source in group)
+        return sorted(found)
+
+
+def ancestors(plan: Plan, step: PlanStep) -> list[int]:
+    """Positions of all steps the step depends on, directly or not, ascending."""
+    return _above(plan, step, ())
+
+
+def skip_came_first(plan: Plan, step: PlanStep, ends: Mapping[int, PastEnd]) -> bool:
+    """`Past.skip_came_first` for one question alone; `ends` covers the step's `ancestors`."""
+    return Past(plan, lambda positions: {position: ends[position] for position in positions}).skip_came_first(step)
+
+
+def _above(plan: Plan, step: PlanStep, known: Container[int]) -> list[int]:
+    """The same, down to known ones."""
+    found: set[int] = set()
+    front = list(step.sources)
+    while front:
+        position = front.pop()
+        if position not in found and position not in known:
+            found.add(position)
+            front.extend(plan.at(position).sources)
+    return sorted(found)
 
 
 def _union(sets: Iterable[int]) -> int:
-    return reduce(or_, sets, 0)
+    found = list(sets)
+    return reduce(or_, found) if found else 0  # one set alone is no copy of it
 
 
 def _common(sets: Iterable[int]) -> int:

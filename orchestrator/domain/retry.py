@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt, and whether there is one (SPEC section 5)."""
+"""How long to wait before the next attempt, and whether there is one (docs/definition.md)."""
 
 from __future__ import annotations
 

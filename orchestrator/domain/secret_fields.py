@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote
 
+from orchestrator.domain.json_schema.budget import TooCostly
+from orchestrator.domain.json_schema.patterns import search
+from orchestrator.domain.json_schema.references import REFERENCES, anchors, resolve
 from orchestrator.domain.masking import MASK, Masker
 
 _ALL_APPLY = ("allOf", "anyOf", "oneOf")
@@ -23,7 +25,7 @@ def mask_fields(schema: Any, value: Any) -> Any:
 
 
 def find_secrets(schema: Any, value: Any) -> Masker:
-    """A masker of the texts that stand in the secret fields of `value`."""
+    """A masker of the texts and numbers that stand in the secret fields of `value`."""
     found: list[Any] = []
     if has_secrets(schema):
         _Walk(schema, found.append).run(value)
@@ -31,28 +33,18 @@ def find_secrets(schema: Any, value: Any) -> Masker:
 
 
 def has_secrets(schema: Any) -> bool:
-    """Whether any part of the schema is marked secret."""
+    """Whether any part of the schema may be marked secret: rather one too many."""
     if isinstance(schema, Mapping):
         return schema.get("writeOnly") is True or any(map(has_secrets, schema.values()))
     return isinstance(schema, list) and any(map(has_secrets, schema))
 
 
-def mask_echoes(masker: Masker, value: Any) -> Any:
-    """JSON `value` with the masker's texts replaced in all its strings and keys."""
-    if not masker:
-        return value
-    if isinstance(value, str):
-        return masker.text(value)
-    if isinstance(value, Mapping):
-        return {masker.text(str(key)): mask_echoes(masker, part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [mask_echoes(masker, part) for part in value]
-    return value
-
-
 def _texts(value: Any) -> Iterator[str]:
+    """All that a text could echo: texts, and numbers as JSON writes them."""
     if isinstance(value, str):
         yield value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield json.dumps(value)
     elif isinstance(value, Mapping):
         for part in value.values():
             yield from _texts(part)
@@ -65,7 +57,7 @@ class _Walk:
     """Walks a value together with all the schemas that may apply to each part of it."""
 
     def __init__(self, root: Any, on_secret: Callable[[Any], Any]) -> None:
-        self.root, self.on_secret = root, on_secret
+        self.root, self.on_secret, self.named = root, on_secret, anchors(root)
 
     def run(self, value: Any) -> Any:
         return self._part([self.root] if isinstance(self.root, Mapping) else [], value)
@@ -99,37 +91,16 @@ class _Walk:
         for key in _ONE_APPLIES:
             yield schema.get(key)
         yield from _mapped(schema.get("dependentSchemas")).values()
-        for key in ("$ref", "$dynamicRef"):
+        for key in REFERENCES:
             if isinstance(schema.get(key), str):
                 yield self._resolve(schema[key])
 
     def _resolve(self, reference: str) -> Any:
-        """What a reference within the document points to: `#/$defs/name`, `#` or `#anchor`."""
-        fragment = unquote(reference.partition("#")[2])
-        if fragment and not fragment.startswith("/"):
-            return _anchored(self.root, fragment)
-        place: Any = self.root
-        for part in fragment.split("/")[1:]:
-            place = _child(place, part.replace("~1", "/").replace("~0", "~"))
-        return place
-
-
-def _child(place: Any, key: str) -> Any:
-    if isinstance(place, Mapping):
-        return place.get(key)
-    if isinstance(place, list) and key.isdecimal() and int(key) < len(place):
-        return place[int(key)]
-    return None
-
-
-def _anchored(place: Any, name: str) -> Any:
-    if isinstance(place, Mapping):
-        if name in (place.get("$anchor"), place.get("$dynamicAnchor")):
-            return place
-        return next((found for part in place.values() if (found := _anchored(part, name)) is not None), None)
-    if isinstance(place, list):
-        return next((found for part in place if (found := _anchored(part, name)) is not None), None)
-    return None
+        """What a reference within the document points to; None when there is nothing."""
+        try:
+            return resolve(self.root, self.named, reference)
+        except LookupError:
+            return None
 
 
 def _for_key(schemas: Schemas, key: str) -> Schemas:
@@ -140,9 +111,17 @@ def _of_key(schema: Mapping[str, Any], key: str) -> list[Any]:
     properties = _mapped(schema.get("properties"))
     named = [properties[key]] if key in properties else []
     patterns = _mapped(schema.get("patternProperties"))
-    named += [part for pattern, part in patterns.items() if re.search(pattern, key)]
+    named += [part for pattern, part in patterns.items() if _matches(pattern, key)]
     rest = [] if named else [schema.get("additionalProperties")]
     return [*named, *rest, schema.get("unevaluatedProperties")]
+
+
+def _matches(pattern: str, key: str) -> bool:
+    """Whether the pattern may be meant for the key: rather hidden than shown."""
+    try:
+        return search(pattern, key)
+    except TooCostly:
+        return True
 
 
 def _for_index(schemas: Schemas, index: int) -> Schemas:

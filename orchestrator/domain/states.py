@@ -48,25 +48,24 @@ STEP_TERMINAL = frozenset(
     }
 )
 STEP_OPEN = frozenset(StepStatus) - STEP_TERMINAL
-# Under a claim: a token fences the attempt.
-STEP_CLAIMED = frozenset({StepStatus.QUEUED, StepStatus.RUNNING})
 
 _R, _S = RunStatus, StepStatus
 
+# A paused run is resumed before it ends, and whatever cancels a run lets it be `canceling` first.
 RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     _R.PENDING: frozenset({_R.RUNNING, _R.CANCELING, _R.CANCELED, _R.FAILED}),
-    _R.RUNNING: frozenset({_R.PAUSED, _R.CANCELING, _R.SUCCEEDED, _R.FAILED, _R.CANCELED}),
-    _R.PAUSED: frozenset({_R.RUNNING, _R.CANCELING, _R.FAILED, _R.CANCELED}),
-    _R.CANCELING: frozenset({_R.CANCELED, _R.FAILED}),
+    _R.RUNNING: frozenset({_R.PAUSED, _R.CANCELING, _R.SUCCEEDED, _R.FAILED}),
+    _R.PAUSED: frozenset({_R.RUNNING, _R.CANCELING}),
+    _R.CANCELING: frozenset({_R.CANCELED}),
     _R.SUCCEEDED: frozenset(),
     _R.FAILED: frozenset(),
     _R.CANCELED: frozenset(),
 }
 
-# pending and ready reach `running` directly when the worker that completed the last source goes on
-# with the step in the same transaction (DESIGN, decision 4).
+# A ready step is `running` without having been queued when the worker that completed its last source goes on with it
+# in the same transaction (docs/architecture.md).
 STEP_TRANSITIONS: dict[StepStatus, frozenset[StepStatus]] = {
-    _S.PENDING: frozenset({_S.READY, _S.RUNNING, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.FAILED, _S.CANCELED, _S.SUCCEEDED}),
+    _S.PENDING: frozenset({_S.READY, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.FAILED, _S.CANCELED, _S.SUCCEEDED}),
     _S.READY: frozenset({_S.QUEUED, _S.RUNNING, _S.FAILED, _S.CANCELED}),
     _S.QUEUED: frozenset({_S.RUNNING, _S.READY, _S.FAILED, _S.CANCELED}),
     _S.RUNNING: frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELED, _S.SKIPPED, _S.READY, _S.WAITING}),
@@ -83,9 +82,7 @@ RUN_REOPENS: dict[RunStatus, frozenset[RunStatus]] = {
     _R.FAILED: frozenset({_R.RUNNING}),
     _R.CANCELED: frozenset({_R.RUNNING}),
 }
-STEP_REOPENS: dict[StepStatus, frozenset[StepStatus]] = {
-    status: frozenset({_S.PENDING, _S.READY}) for status in STEP_TERMINAL
-}
+STEP_REOPENS: dict[StepStatus, frozenset[StepStatus]] = {status: frozenset({_S.PENDING}) for status in STEP_TERMINAL}
 
 
 class Reason(StrEnum):
@@ -105,5 +102,5 @@ class Reason(StrEnum):
     ABORT = "abort"  # a step with on_error: abort failed
     DRAIN = "drain"  # failure_mode: drain
     RUN_FAILED = "run_failed"  # failure_mode: cancel
-    CANCELED = "canceled"  # an operator cancelled the run
+    CANCELED = "canceled"  # an operator canceled the run
     DEADLINE = "deadline"  # the run's own timeout

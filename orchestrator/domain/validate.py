@@ -1,4 +1,4 @@
-"""What must hold between the parts of a document (SPEC section 1, checked at registration), and what is merely odd."""
+"""What must hold between the parts of a document, and what is merely odd (docs/definition.md)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from orchestrator.domain.checks.schemas import check_schemas
 from orchestrator.domain.checks.steps import check_steps
 from orchestrator.domain.checks.templates import check_templates
 from orchestrator.domain.definition import Definition
+from orchestrator.domain.limits import LIMITS, Limits
 from orchestrator.errors import Problem
 
 
-def validate(definition: Definition, document: Mapping[str, Any], *, edges_known: bool = True) -> list[Problem]:
+def validate(
+    definition: Definition, document: Mapping[str, Any], *, limits: Limits = LIMITS, edges_known: bool = True
+) -> list[Problem]:
     """All problems of a definition of the right shape; the paths are those of `document`, from which it was built.
 
     `edges_known`: False when some dependencies could not be read, so that nothing is said about what is upstream.
@@ -23,7 +26,7 @@ def validate(definition: Definition, document: Mapping[str, Any], *, edges_known
     draft, findings = Draft(document, definition), Findings()
     check_steps(draft, findings)
     check_graph(draft, findings)
-    check_templates(draft, findings, edges_known=edges_known)
+    check_templates(draft, findings, limits, edges_known=edges_known)
     check_schemas(draft, findings)
     return findings.problems
 
@@ -31,14 +34,14 @@ def validate(definition: Definition, document: Mapping[str, Any], *, edges_known
 def warnings(definition: Definition, *, functions: Collection[str] | None = None) -> list[Problem]:
     """What a valid definition can be registered with, but is likely a mistake.
 
-    Functions that are not registered (`functions` None: not known which are), and steps that can never start.
+    Functions that no worker knows (`functions` None: not known which they do), and steps that can never start.
     """
     findings = Findings()
     places = {step.name: f"steps[{index}]" for index, step in enumerate(definition.steps)}
     if functions is not None:
         for path, name in _called(definition):
             if name not in functions:
-                findings.add(path, f"function '{name}' is not registered", findings.near(name, functions))
+                findings.add(path, f"no worker knows the function '{name}' yet", findings.near(name, functions))
     for step in never_started(definition):
         message = f"step '{step.name}' can never start: no end of the steps it depends on asks for it"
         findings.add(places[step.name], message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import secrets
 import tempfile
 from contextlib import ExitStack
 from functools import cache
@@ -12,8 +13,7 @@ from pathlib import Path
 
 from orchestrator.embedded.errors import ServerFailed
 from orchestrator.embedded.shared import locked, servers_for_tests
-from orchestrator.ids import new_token
-from orchestrator.store.databases import copy_database, ensure_database
+from orchestrator.store.databases import copy_database, ensure_database, is_sealed, seal_database
 from orchestrator.store.migrate import SCRIPTS, upgrade
 
 
@@ -28,21 +28,23 @@ def meeting_folder() -> Path:
 
 
 def template_database(server_url: str, meeting: Path) -> str:
-    """The URL of a migrated database to copy from; nobody stays connected to it.
+    """The URL of a migrated database to copy from; nobody can connect to it, for then it could not be copied.
 
     Its name is a digest of the migrations: servers may outlive an edit of them.
     """
     name = "template_" + _digest(*(path.read_bytes() for path in sorted(SCRIPTS.glob("versions/*.py"))))
     url = server_url.rpartition("/")[0] + "/" + name
     with locked(meeting / "template"):
-        ensure_database(url)
-        upgrade(url)
+        if not is_sealed(url):
+            ensure_database(url)
+            upgrade(url)
+            seal_database(url)
     return url
 
 
 def fresh_database(template_url: str, meeting: Path) -> str:
     """The URL of a new copy of the template; Postgres copies it for one client at a time."""
-    name = "test_" + new_token().replace("-", "")
+    name = "test_" + secrets.token_hex(8)
     with locked(meeting / "copying"):
         return copy_database(template_url, name)
 

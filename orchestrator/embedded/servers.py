@@ -93,6 +93,11 @@ class Servers:
             f"redis://{broker}" if "valkey" in self._wanted else "",
         )
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """Of those that were started, by name."""
+        return {name: server.process.pid for name, server in self._running.items()}
+
     def dead(self) -> dict[str, str]:
         """Those that have ended without being asked to, or could not be revived, and how they ended."""
         found = {name: self._running.get(name) for name in self._wanted}
@@ -143,15 +148,13 @@ class Servers:
 
     def _on_free_port(self, name: str, start: Callable[[int], Server]) -> Server:
         """Start on the port of last time; on another when someone takes it between the look and the start."""
-        for last in (False,) * (_TRIES - 1) + (True,):
-            port = self._choose_port(name)
+        for _ in range(_TRIES - 1):
             try:
-                return start(port)
+                return start(self._choose_port(name))
             except ServerFailed:
-                if last or _PORT_TAKEN not in log_tail(self._log(name)):
+                if _PORT_TAKEN not in log_tail(self._log(name)):
                     raise
-                continue
-        raise AssertionError("unreachable")
+        return start(self._choose_port(name))
 
     def _choose_port(self, name: str) -> int:
         with self._choosing:

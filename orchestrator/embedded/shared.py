@@ -16,22 +16,16 @@ from urllib.parse import urlsplit
 from orchestrator.embedded.guardian import Guardian
 from orchestrator.embedded.servers import Servers, ServerUrls
 
+_SHARED = "shared.json"
+
 
 @contextmanager
-def servers_for_tests(meeting: Path | None = None) -> Iterator[ServerUrls]:
+def servers_for_tests(meeting: Path) -> Iterator[ServerUrls]:
     """PostgreSQL and Valkey for tests; nothing in them survives.
 
     Processes that name the same `meeting` folder share them: the first starts them, and they end when the last
     has left or died. Raises `ServerFailed`.
     """
-    if meeting is None:
-        with tempfile.TemporaryDirectory(prefix="orchestrator-meeting-") as alone:
-            yield from _joined(Path(alone))
-    else:
-        yield from _joined(meeting)
-
-
-def _joined(meeting: Path) -> Iterator[ServerUrls]:
     with locked(meeting / "join"):
         users, urls = _join(meeting) or _start(meeting)
     try:
@@ -51,7 +45,7 @@ def locked(path: Path) -> Iterator[None]:
 def _join(meeting: Path) -> tuple[IO[Any], ServerUrls] | None:
     """The running servers; None when there are none, or the last user has just left them."""
     try:
-        found = json.loads((meeting / "servers.json").read_text())
+        found = json.loads((meeting / _SHARED).read_text())
         users = Path(found.pop("users")).open()  # noqa: SIM115 - open for as long as the servers are used
     except FileNotFoundError:
         return None
@@ -97,5 +91,5 @@ def _start(meeting: Path) -> tuple[IO[Any], ServerUrls]:
         guardian.disown()
         servers.disown()
     described = {**asdict(urls), "users": str(folder / "users")}
-    (meeting / "servers.json").write_text(json.dumps(described))
+    (meeting / _SHARED).write_text(json.dumps(described))
     return users, urls

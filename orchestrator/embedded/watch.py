@@ -29,10 +29,10 @@ def read_groups(lines: Iterable[str]) -> dict[int, int]:
     return {group: how for group, how in groups.items() if how}
 
 
-def end_groups(groups: dict[int, int], grace: float = GRACE_SECONDS) -> None:
-    """Ask every group to end; kill those that have not after `grace` seconds."""
+def end_groups(groups: dict[int, int]) -> None:
+    """Ask every group to end; kill those that have not after the grace."""
     left = {group for group, how in groups.items() if send(group, how)}
-    deadline = time.monotonic() + grace
+    deadline = time.monotonic() + GRACE_SECONDS
     while (left := left & living(left)) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
     for group in left:

@@ -13,7 +13,7 @@ from orchestrator import Fail, function
 from orchestrator.context import AttemptContext
 
 
-@function(name="order.validate")
+@function(name="example.order.validate")
 def validate(order: Mapping[str, Any]) -> dict[str, Any]:
     """Check what a schema cannot."""
     sleep(0.3)
@@ -23,7 +23,7 @@ def validate(order: Mapping[str, Any]) -> dict[str, Any]:
     return {"checked": True}
 
 
-@function(name="order.reserve_stock")
+@function(name="example.order.reserve_stock")
 def reserve_stock(order_id: str, parcels: int) -> dict[str, Any]:
     """Set the goods aside."""
     sleep(1.0)
@@ -31,14 +31,14 @@ def reserve_stock(order_id: str, parcels: int) -> dict[str, Any]:
     return {"reservation": f"stock-{order_id}"}
 
 
-@function(name="order.score_fraud")
+@function(name="example.order.score_fraud")
 def score_fraud(amount: float) -> dict[str, Any]:
     """How much the order looks like fraud, from 0 to 1."""
     sleep(1.5)
     return {"score": 0.9 if amount > 500 else 0.1}
 
 
-@function(name="order.charge")
+@function(name="example.order.charge")
 def charge(order_id: str, amount: float, currency: str, ctx: AttemptContext) -> dict[str, Any]:
     """Take the money, once: the bank knows a payment by `idempotency_key`, whichever attempt sends it."""
     sleep(0.5)
@@ -49,7 +49,7 @@ def charge(order_id: str, amount: float, currency: str, ctx: AttemptContext) -> 
     return {"payment": f"payment-{order_id}", "amount": amount, "currency": currency}
 
 
-@function(name="order.ship_label")
+@function(name="example.order.ship_label")
 def ship_label(order_id: str, parcels: int, ctx: AttemptContext) -> dict[str, Any]:
     """Print a label for each parcel, and show how far it is."""
     labels = []
@@ -61,7 +61,7 @@ def ship_label(order_id: str, parcels: int, ctx: AttemptContext) -> dict[str, An
     return {"labels": labels}
 
 
-@function(name="order.refund")
+@function(name="example.order.refund")
 def refund(payment: str, why: str) -> dict[str, Any]:
     """Pay back."""
     sleep(0.3)
@@ -69,14 +69,14 @@ def refund(payment: str, why: str) -> dict[str, Any]:
     return {"refunded": payment}
 
 
-@function(name="order.release_stock")
+@function(name="example.order.release_stock")
 def release_stock(reservation: str) -> None:
     """Give back what was set aside."""
     sleep(0.2)
     print(f"{reservation} given back")
 
 
-@function(name="order.notify")
+@function(name="example.order.notify")
 def notify(email: str, text: str) -> dict[str, Any]:
     """Write to the customer."""
     sleep(0.3)
@@ -84,7 +84,7 @@ def notify(email: str, text: str) -> dict[str, Any]:
     return {"sent_to": email}
 
 
-@function(name="order.close_books")
+@function(name="example.order.close_books")
 def close_books(order_id: str, status: str) -> None:
     """Note how the order ended, whichever way."""
     print(f"order {order_id} {status}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.domain.values import storable
@@ -12,21 +11,6 @@ from orchestrator.store import events, workflows
 from orchestrator.store.db import Database
 
 _MOST_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class AppView:
-    """An app as it is listed."""
-
-    name: str
-    group: str | None
-    config: Any
-
-
-def list_apps(db: Database) -> list[AppView]:
-    """Every app, by name."""
-    with db.transaction() as conn:
-        return [AppView(row.name, row.group_name, row.config) for row in workflows.load_apps(conn)]
 
 
 def set_app(

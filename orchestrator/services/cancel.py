@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from orchestrator.domain.states import Reason, RunStatus
-from orchestrator.errors import Conflict, NotFound
+from orchestrator.errors import Conflict
 from orchestrator.services.advance import advance
 from orchestrator.services.close import close_run
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
-from orchestrator.services.halt import ABOVE_ALL, stop_steps
+from orchestrator.services.halt import stop_steps
 from orchestrator.services.scope import RunScope
 from orchestrator.store import events, run_transition, runs, steps
 
@@ -24,21 +24,20 @@ def cancel(engine: Engine, run_id: str, *, reason: str | None = None, force: boo
     """
     with engine.db.transaction() as conn:
         facts = runs.load_run(conn, run_id)
-        if facts is None:
-            raise NotFound(f"there is no run {run_id}")
         plan = engine.plans.get(conn, facts.revision_id)
         rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
+        facts = runs.load_run(conn, run_id)  # as it is under the locks
+        if facts.status.terminal:
+            raise Conflict(f"the run is {facts.status}: it cannot be canceled")
         closing = facts.handler_stage > 0
         if closing and not force:
             raise Conflict(
                 f"the run is ending as {facts.final_status}, its handlers are under way: only force cuts them off"
             )
-        below = ABOVE_ALL if closing else len(plan.steps)
-        stop_steps(conn, plan, run_id, rows, Reason.CANCELED, running=force, below=below)
+        stop_steps(conn, plan, run_id, rows, Reason.CANCELED, running=force, handlers=closing)
         steps.request_cancel(conn, run_id, len(plan.steps))
         if not closing and not run_transition.move_run(conn, run_id, RunStatus.CANCELING, _CANCELABLE, reason):
             raise Conflict(f"the run is {facts.status}: it cannot be canceled")
-        events.record(conn, run_id, "run.cancel", {"reason": reason, "force": force, "actor": actor})
-        events.audit(conn, actor, "cancel", "run", run_id, reason, {"force": force})
+        events.act(conn, run_id, "run.cancel", "cancel", actor, reason, force=force)
         closed = close_run(conn, RunScope(engine, conn, plan, run_id), advance)
     dispatch(engine, closed.queues)

@@ -10,13 +10,14 @@ from orchestrator.domain.outcome import ErrorInfo, Outcome
 from orchestrator.domain.states import Reason, StepStatus
 from orchestrator.errors import Unreachable
 from orchestrator.services.advance import advance
-from orchestrator.services.claim import Claimed
+from orchestrator.services.claim import claimed_from
 from orchestrator.services.dispatch import dispatch, send
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
 from orchestrator.services.scope import RunScope
 from orchestrator.services.settle import settle
 from orchestrator.store import lease, runs, transition
+from orchestrator.store.faults import unmigrated_is_unreachable
 from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
@@ -28,14 +29,15 @@ def tick(engine: Engine, *, reclaiming: bool = True) -> None:
     """Do every duty once. A duty that fails is logged and does not keep the others from theirs.
 
     Without `reclaiming` no attempt is taken from its worker: for the moments after an outage of Postgres, in which
-    no worker could renew its leases. Raises `Unreachable` when Postgres is away.
+    no worker could renew its leases. Raises `Unreachable` when Postgres is away or not migrated.
     """
     queues: set[str] = set()
     for duty in DUTIES:
         if duty is reclaim and not reclaiming:
             continue
         try:
-            queues.update(duty(engine))
+            with unmigrated_is_unreachable():
+                queues.update(duty(engine))
         except Unreachable:
             raise
         except Exception:  # noqa: BLE001 - one broken row must not stop the coordinator; the next tick tries again
@@ -55,8 +57,7 @@ def reclaim(engine: Engine) -> set[str]:
         expired = lease.find_expired(conn, engine.settings.timeout_grace, engine.settings.batch)
     queues: set[str] = set()
     for row in expired:
-        claimed = Claimed(row.id, row.claim_token, row.run_id, row.revision_id, row.position, row.attempt, row.queue)
-        queues |= settle(engine, claimed, _expiry(row.lost, row.worker, row.timeout)).queues
+        queues |= settle(engine, claimed_from(row), _expiry(row.lost, row.worker, row.timeout)).queues
     return queues
 
 
@@ -82,8 +83,6 @@ def _expire_total(engine: Engine, step_id: str, run_id: str, position: int) -> f
         if not transition.fail_unclaimed(conn, step_id, Reason.TOTAL_TIMEOUT, error):
             return frozenset()
         facts = runs.load_run(conn, run_id)
-        if facts is None:
-            return frozenset()
         scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
         advanced = advance(conn, scope, [Ended(position, StepStatus.FAILED, None, error.as_json())])
     return advanced.queues | (apply_halt(engine, run_id) if advanced.halting else frozenset())

@@ -1,4 +1,4 @@
-"""Read a workflow document from a file."""
+"""Read a workflow document from a file, within the configured limits."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from orchestrator.config import Config
 from orchestrator.domain.limits import LIMITS, Limits
 from orchestrator.domain.load import load_text
 from orchestrator.errors import NotFound, OrchestratorError
 
 STDIN = "-"
+
+
+def document_limits(config: Config) -> Limits:
+    """How large a document may be, as configured."""
+    return Limits(document_bytes=config.max_document_bytes, steps=config.max_steps)
 
 
 def read_document(source: str | Path, *, limits: Limits = LIMITS) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from orchestrator.domain.definition import Step
+from orchestrator.domain.limits import LIMITS, Limits
 from orchestrator.functions import Registry
 from orchestrator.services.plans import Plans
 from orchestrator.store.db import Database
@@ -28,7 +29,10 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The engine's knobs; times in seconds. Each is an `ORCHESTRATOR_*` variable (config.py)."""
+    """The engine's knobs; times in seconds. Each is an `ORCHESTRATOR_*` variable (config.py).
+
+    `documents` bounds what may be registered.
+    """
 
     app: str = "default"
     lease: float = 15.0
@@ -38,6 +42,7 @@ class Settings:
     timeout_grace: float = 5.0
     max_output_bytes: int = 1 << 20
     batch: int = 500
+    documents: Limits = LIMITS
 
 
 @dataclass(frozen=True, slots=True)

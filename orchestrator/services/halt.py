@@ -8,11 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from orchestrator.domain.cascade import StepRow
-from orchestrator.domain.definition import OnError
+from orchestrator.domain.definition import HANDLER_NAMES, OnError
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.recount import recount
 from orchestrator.domain.states import Reason, RunStatus, StepStatus
-from orchestrator.errors import NotFound
 from orchestrator.services.advance import advance
 from orchestrator.services.close import close_run
 from orchestrator.services.engine import Engine
@@ -20,8 +19,6 @@ from orchestrator.services.scope import RunScope
 from orchestrator.services.unhandled import unhandled
 from orchestrator.store import events, run_transition, runs, steps, transition
 from orchestrator.store.runs import RunFacts
-
-ABOVE_ALL = 1 << 30
 
 
 def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
@@ -31,12 +28,12 @@ def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
     this after the commit; what a crash leaves, the coordinator carries out. Returns queues to dispatch.
     """
     with engine.db.transaction() as conn:
-        facts = _facts(conn, run_id)
+        facts = runs.load_run(conn, run_id)
         if facts.halting is None:
             return frozenset()
         scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
         rows = steps.lock_all_steps(conn, run_id, len(scope.plan.steps))
-        facts = _facts(conn, run_id)
+        facts = runs.load_run(conn, run_id)
         if facts.halting is None:  # someone else carried it out while this waited for the locks
             return frozenset()
         reason = Reason(facts.halting)
@@ -51,13 +48,6 @@ def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
         events.record(conn, run_id, "run.halted", {"reason": reason})
         closing = close_run(conn, scope, advance)
     return closing.queues
-
-
-def _facts(conn: Connection, run_id: str) -> RunFacts:
-    facts = runs.load_run(conn, run_id)
-    if facts is None:
-        raise NotFound(f"there is no run {run_id}")
-    return facts
 
 
 def _halt_error(conn: Connection, plan: Plan, facts: RunFacts, reason: Reason) -> dict[str, str | None]:
@@ -82,13 +72,13 @@ def stop_steps(
     reason: Reason,
     *,
     running: bool,
-    below: int | None = None,
+    handlers: bool = False,
 ) -> None:
     """Cancel what has not started (and, with `running`, what runs); `rows` are the run's, locked.
 
-    Positions from `below` on (default: handlers) are left. Dependants' tallies are counted on.
+    Lifecycle handlers are left, unless they are asked for. Dependants' tallies are counted on.
     """
-    limit = len(plan.steps) if below is None else below
+    limit = len(plan.steps) + (len(HANDLER_NAMES) if handlers else 0)
     stopped = transition.cancel_unstarted(conn, run_id, reason, limit)
     if running:
         stopped += transition.cancel_running(conn, run_id, reason, limit)

@@ -7,17 +7,18 @@ from collections import OrderedDict
 
 from sqlalchemy import Connection
 
+from orchestrator.domain.build import build
 from orchestrator.domain.graph import Plan, make_plan
-from orchestrator.domain.parse import parse_trusted
 from orchestrator.store import workflows
 from orchestrator.store.workflows import Revision
 
+_MOST_REVISIONS = 256
+
 
 class Plans:
-    """A bounded cache; `limit` counts revisions."""
+    """A bounded cache."""
 
-    def __init__(self, limit: int = 256) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -35,10 +36,10 @@ class Plans:
 
     def of(self, revision: Revision) -> Plan:
         """The plan of a revision at hand."""
-        plan = self.at_hand(revision.id) or make_plan(parse_trusted(revision.document))
+        plan = self.at_hand(revision.id) or make_plan(build(revision.document))
         with self._lock:
             self._plans[revision.id] = plan
             self._plans.move_to_end(revision.id)
-            if len(self._plans) > self._limit:
+            if len(self._plans) > _MOST_REVISIONS:
                 self._plans.popitem(last=False)
         return plan

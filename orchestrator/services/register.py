@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,13 @@ from orchestrator.domain.parse import parse
 from orchestrator.domain.validate import warnings
 from orchestrator.errors import OrchestratorError, Problem
 from orchestrator.services.engine import Engine
-from orchestrator.store import events, workflows
+from orchestrator.store import events, workers, workflows
 from orchestrator.store.workflows import Owner
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """`created` is False when the document equals the latest revision."""
+    """`created` is False when the document equals the latest revision. `warnings`: see `domain.validate`."""
 
     workflow: str
     revision: int
@@ -35,9 +35,9 @@ def register(
 ) -> Registered:
     """Validate and store a document for an app (the configured one by default) or a group.
 
-    Raises `InvalidDefinition` with all problems.
+    Raises `InvalidDefinition` with all problems, `settings.documents` among what is asked of it.
     """
-    definition = parse(document)
+    definition = parse(document, limits=engine.settings.documents)
     if app and group:
         raise OrchestratorError("a workflow has exactly one owner: give an app or a group, not both")
     with engine.db.transaction() as conn:
@@ -46,8 +46,15 @@ def register(
         if created:
             told = {"revision": number, "owner": f"{owner.kind} {owner.name}"}
             events.audit(conn, actor, "register", "workflow", definition.name, data=told)
-    found = tuple(warnings(definition, functions=engine.functions.names))
+        functions = _known_functions(engine, conn)
+    found = tuple(warnings(definition, functions=functions))
     return Registered(definition.name, number, revision_id, owner, created, found)
+
+
+def _known_functions(engine: Engine, conn: Connection) -> Collection[str] | None:
+    """Those that workers announced, and this process's own; None, all may be, before a worker has announced any."""
+    announced = workers.announced_functions(conn)
+    return announced | set(engine.functions.names) if announced else None
 
 
 def _store(conn: Connection, owner: Owner, name: str, document: Mapping[str, Any]) -> tuple[int, str, bool]:

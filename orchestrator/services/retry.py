@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.recount import recount
 from orchestrator.domain.states import RunStatus, StepStatus
-from orchestrator.errors import Conflict, NotFound
+from orchestrator.errors import Conflict
 from orchestrator.services.advance import advance
 from orchestrator.services.close import Advanced, close_run
 from orchestrator.services.dispatch import dispatch
@@ -29,10 +29,9 @@ def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str 
     """
     with engine.db.transaction() as conn:
         facts = runs.load_run(conn, run_id)
-        if facts is None:
-            raise NotFound(f"there is no run {run_id}")
         plan = engine.plans.get(conn, facts.revision_id)
         rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
+        facts = runs.load_run(conn, run_id)  # as it is under the locks
         if facts.status not in (RunStatus.FAILED, RunStatus.CANCELED):
             raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")
         statuses = {position: row.status for position, row in rows.items()}
@@ -42,8 +41,7 @@ def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str 
         steps.set_tallies(conn, run_id, recount(plan, statuses, {p: r.edge_truth for p, r in rows.items()}), rows)
         if not run_transition.reopen_run(conn, run_id, plan.definition.timeout):
             raise Conflict("the run was retried by someone else at the same time")
-        events.record(conn, run_id, "run.retried", {"reason": reason, "actor": actor, "steps": len(opened)})
-        events.audit(conn, actor, "retry", "run", run_id, reason, {"steps": len(opened)})
+        events.act(conn, run_id, "run.retried", "retry", actor, reason, steps=len(opened))
         advanced = _go_on(conn, engine, plan, run_id, opened)
     if advanced.halting:
         dispatch(engine, apply_halt(engine, run_id))

@@ -11,6 +11,7 @@ from orchestrator.domain.cascade import Ended
 from orchestrator.domain.definition import Edge
 from orchestrator.domain.expressions import (
     Expression,
+    Limits,
     References,
     Template,
     compile_expression,
@@ -51,7 +52,8 @@ class RunScope:
         template: Template = compile_template(value)
         if template.constant:
             return value
-        return template.render(self._values(template.references, extra or {}))
+        allowed = Limits(output=self.engine.settings.max_output_bytes)
+        return template.render(self._values(template.references, extra or {}), allowed)
 
     def evaluate(self, text: str, extra: Mapping[str, Any] | None = None) -> bool:
         """The truth of a bare expression over the run; raises `ExpressionError`."""

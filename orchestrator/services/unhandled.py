@@ -1,4 +1,4 @@
-"""Which failures nobody handled (SPEC section 3)."""
+"""Which failures nobody handled (docs/definition.md)."""
 
 from __future__ import annotations
 

@@ -30,6 +30,12 @@ def record_all(
     conn.execute(_EVENT, values | {"run_id": run_id, "kind": kind})
 
 
+def act(conn: Connection, run_id: str, kind: str, action: str, actor: str, reason: str | None, **data: Any) -> None:
+    """Append what a person did to a run to its history, as an event of this kind, and to the audit log."""
+    record(conn, run_id, kind, {"reason": reason, **data, "actor": actor})
+    audit(conn, actor, action, "run", run_id, reason, data or None)
+
+
 _AUDIT = text("""
 INSERT INTO audit_log (actor, action, target_kind, target_id, reason, data)
 VALUES (:actor, :action, :target_kind, :target_id, :reason, CAST(:data AS json))

@@ -62,11 +62,6 @@ def upgrade(url: str) -> list[str]:
     return list(pending)
 
 
-def current(url: str) -> str | None:
-    """The database's revision; None for an empty one. Raises `Unreachable`."""
-    return check(url).current
-
-
 def check(url: str, *, timeout: float = 10) -> SchemaState:
     """How the database's schema stands to this version. `timeout` bounds the connecting and each statement, in
     seconds. Raises `Unreachable`.

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from orchestrator.errors import NotFound
+from orchestrator.errors import unknown_run
 
 _SETTLED = text("SELECT status IN ('succeeded', 'failed', 'canceled', 'paused') FROM workflow_runs WHERE id = :id")
 
@@ -26,7 +26,7 @@ def load_run(conn: Connection, run_id: str) -> dict[str, Any]:
     """The run's end; raises `NotFound`."""
     row = conn.execute(_RUN, {"id": run_id}).first()
     if row is None:
-        raise NotFound(f"there is no run {run_id}")
+        raise unknown_run(run_id)
     return dict(row._mapping)
 
 

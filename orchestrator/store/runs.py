@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.states import RunStatus
+from orchestrator.errors import unknown_run
 from orchestrator.store.transition import as_text
 
 
@@ -72,7 +73,6 @@ class RunFacts:
     final_status: RunStatus | None
     handler_stage: int
     halting: str | None
-    output: Any
     input: Any
     vars: dict[str, Any]
     error: Any
@@ -82,15 +82,14 @@ class RunFacts:
     depth: int
     created_at: datetime
     started_at: datetime | None
-    cancel_reason: str | None
     now: datetime
 
 
 _FACTS = """
 SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, a.config, r.status,
-  r.final_status, r.handler_stage, r.halting, r.output, r.input, r.vars, r.error, r.tags, r.root_id,
+  r.final_status, r.handler_stage, r.halting, r.input, r.vars, r.error, r.tags, r.root_id,
   r.parent_run_id, r.depth,
-  r.created_at, r.started_at, r.cancel_reason, orchestrator_now() AS now
+  r.created_at, r.started_at, orchestrator_now() AS now
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
 JOIN apps a ON a.id = r.app_id WHERE r.id = :id
 """
@@ -98,10 +97,12 @@ _FACTS_READ = text(_FACTS)
 _FACTS_LOCK = text(_FACTS + " FOR UPDATE OF r")
 
 
-def load_run(conn: Connection, run_id: str, *, lock: bool = False) -> RunFacts | None:
-    """The run's facts; with `lock`, locked after its steps (the last in the lock order)."""
+def load_run(conn: Connection, run_id: str, *, lock: bool = False) -> RunFacts:
+    """The run's facts; raises `NotFound`. With `lock`, locked after its steps (the last in the lock order)."""
     row = conn.execute(_FACTS_LOCK if lock else _FACTS_READ, {"id": run_id}).first()
-    return _facts(row) if row else None
+    if row is None:
+        raise unknown_run(run_id)
+    return _facts(row)
 
 
 def _facts(row: Row[Any]) -> RunFacts:

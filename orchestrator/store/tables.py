@@ -143,6 +143,10 @@ workflow_runs = Table(
     Index("workflow_runs_root_idx", "root_id"),
     Index("workflow_runs_halting_idx", "id", postgresql_where=text("halting IS NOT NULL")),
     Index("workflow_runs_open_idx", "id", postgresql_where=text(f"status IN {one_of(RUN_OPEN)}")),
+    # For lists of rare runs: by the primary key they would read everything between two of them.
+    Index("workflow_runs_stopped_idx", "id", postgresql_where=text("status IN ('canceled', 'failed')")),
+    Index("workflow_runs_error_idx", "id", postgresql_where=text("error IS NOT NULL")),
+    Index("workflow_runs_tags_idx", "tags", postgresql_using="gin"),
     Index(
         "workflow_runs_deadline_idx",
         "deadline_at",
@@ -294,6 +298,7 @@ functions = Table(
     Column("queue", Text),
     Column("description", Text),
     Column("input_schema", JSON),
+    Column("retry", JSON),
     Column("seen_at", Instant, nullable=False, server_default=NOW),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
 from orchestrator.store.transition import as_text
 
@@ -53,17 +53,27 @@ def forget_gone(conn: Connection, after: float) -> None:
 
 
 _FUNCTION = text("""
-INSERT INTO functions (name, module, queue, description, input_schema)
-VALUES (:name, :module, :queue, :description, CAST(:input_schema AS json))
+INSERT INTO functions (name, module, queue, description, input_schema, retry)
+VALUES (:name, :module, :queue, :description, CAST(:input_schema AS json), CAST(:retry AS json))
 ON CONFLICT (name) DO UPDATE SET module = excluded.module, queue = excluded.queue, description = excluded.description,
-  input_schema = excluded.input_schema, seen_at = orchestrator_now()
+  input_schema = excluded.input_schema, retry = excluded.retry, seen_at = orchestrator_now()
 """)
 
 
 def announce_functions(conn: Connection, functions: Sequence[dict[str, Any]]) -> None:
-    """Store what functions a worker can run: dicts of name, module, queue, description, input_schema."""
+    """Store what functions a worker can run: dicts of name, module, queue, description, input_schema, retry."""
     for spec in sorted(functions, key=lambda f: str(f["name"])):
-        conn.execute(_FUNCTION, spec | {"input_schema": as_text(spec["input_schema"])})
+        conn.execute(_FUNCTION, spec | {key: as_text(spec.get(key)) for key in ("input_schema", "retry")})
+
+
+def announced_functions(conn: Connection) -> set[str]:
+    """The names of all functions that workers have announced."""
+    return set(conn.execute(text("SELECT name FROM functions")).scalars())
+
+
+def load_announced(conn: Connection) -> list[Row[Any]]:
+    """Name, queue and retry of every function that workers have announced."""
+    return list(conn.execute(text("SELECT name, queue, retry FROM functions ORDER BY name")))
 
 
 def queue_of_function(conn: Connection, name: str) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, text
 
+from orchestrator.domain.near import did_you_mean
 from orchestrator.errors import NotFound
 from orchestrator.ids import new_id
 from orchestrator.store.tables import apps, groups, workflow_revisions
@@ -67,8 +68,15 @@ def find_app(conn: Connection, name: str) -> Row[Any]:
     """The app's row; raises `NotFound`."""
     row = conn.execute(select(apps).where(apps.c.name_key == name_key(name))).first()
     if row is None:
-        raise NotFound(f"there is no app named '{name}'")
+        raise _unknown_app(conn, name)
     return row
+
+
+def _unknown_app(conn: Connection, name: str) -> NotFound:
+    names = conn.execute(select(apps.c.name).order_by(apps.c.name_key)).scalars().all()
+    if not names:
+        return NotFound("nothing is registered yet: orchestrator register FILE")
+    return NotFound(f"there is no app named '{name}'{did_you_mean(name, names)}")
 
 
 def join_group(conn: Connection, app: Owner, group: Owner | None) -> None:
@@ -81,12 +89,6 @@ def set_config(conn: Connection, app: Owner, config_json: str) -> None:
     conn.execute(
         text("UPDATE apps SET config = CAST(:config AS json) WHERE id = :id"), {"id": app.id, "config": config_json}
     )
-
-
-def load_apps(conn: Connection) -> Sequence[Row[Any]]:
-    """Name, group_name and config of every app, by name."""
-    listed = "SELECT a.name, g.name AS group_name, a.config FROM apps a LEFT JOIN groups g ON g.id = a.group_id"
-    return conn.execute(text(listed + " ORDER BY a.name_key")).all()
 
 
 _LOCK_WORKFLOW = """
@@ -142,6 +144,15 @@ def find_revision(conn: Connection, app_id: str, name: str, number: int | None =
     """The latest (or the numbered) revision of the workflow an app sees under this name."""
     row = conn.execute(_FIND, {"app_id": app_id, "key": name_key(name), "number": number}).first()
     return Revision(**row._mapping) if row else None
+
+
+def get_revision(conn: Connection, app: str, name: str) -> Revision:
+    """The latest revision of the workflow the app sees under this name; raises `NotFound` naming a near one."""
+    app_id = find_app(conn, app).id
+    revision = find_revision(conn, app_id, name)
+    if revision is None:
+        raise NotFound(f"app '{app}' has no workflow '{name}'{did_you_mean(name, visible_names(conn, app_id))}")
+    return revision
 
 
 _LOAD = text("""

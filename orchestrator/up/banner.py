@@ -1,40 +1,71 @@
-"""What `up` says when everything runs: where to look, and what to try."""
+"""What `up` says when everything runs: where everything is, and what to try."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.config import Config
 from orchestrator.config_urls import psql_url
+from orchestrator.data_folder import default_folder
 from orchestrator.embedded import ServerFailed
 from orchestrator.embedded.binaries import postgres_programs
 
+_NAMED_FUNCTIONS = 5
 
-def banner(config: Config, web_url: str, seconds: float, run_id: str | None) -> str:
-    """The text, with the run of the example when there was one."""
+
+def facts(config: Config, web_url: str, seconds: float, functions: Sequence[str]) -> str:
+    """That everything runs, where, and which functions of the user's own steps can call."""
+    return "\n".join(
+        [
+            f"\nReady after {seconds:.1f} s.",
+            f"  web        {web_url}",
+            f'  database   {_psql()} "{psql_url(config.database_url)}"',
+            f"  logs       {config.data_dir / 'logs'}",
+            f"  functions  {_functions(config, functions)}",
+        ]
+    )
+
+
+def tries(config: Config, run_id: str | None) -> str:
+    """Commands to go on with, the run of the example in them when there was one."""
     run = run_id or "latest"
     program = _program()
-    tries = [
+    commands = [
         (f"{program} runs", "the runs so far"),
         (f"{program} show {run}", "one run, step by step"),
         (f"{program} logs {run}", "what its steps said"),
         (f"{program} start NAME --wait", "start one yourself, after `register FILE`"),
+        (f"{program} env", "the URLs of the database and the broker, for other programs"),
     ]
-    width = max(len(command) for command, _ in tries)
+    width = max(len(command) for command, _ in commands)
     return "\n".join(
         [
-            f"\nReady after {seconds:.1f} s.",
-            f"  web       {web_url}",
-            f'  database  {_psql()} "{psql_url(config.database_url)}"',
-            f"  logs      {config.data_dir / 'logs'}",
             "\nTry in another terminal, in this folder:",
-            *(f"  {command:{width}}  {purpose}" for command, purpose in tries),
+            *_where(config),
+            *(f"  {command:{width}}  {purpose}" for command, purpose in commands),
             "\nCtrl-C stops everything; the data stays.\n",
         ]
     )
+
+
+def _where(config: Config) -> list[str]:
+    """What a command must be told that would look for the servers in another folder."""
+    if config.data_dir == default_folder(Path.cwd()):
+        return []
+    return [f"  export ORCHESTRATOR_DATA_DIR={shlex.quote(str(config.data_dir))}"]
+
+
+def _functions(config: Config, functions: Sequence[str]) -> str:
+    if not functions:
+        modules = ", ".join(config.functions)
+        return f"none of your own in {modules}" if modules else "none of your own: ORCHESTRATOR_FUNCTIONS is not set"
+    more = len(functions) - _NAMED_FUNCTIONS
+    return ", ".join(functions[:_NAMED_FUNCTIONS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _psql() -> str:

@@ -5,15 +5,25 @@ from __future__ import annotations
 import sys
 
 from orchestrator.config import Config
+from orchestrator.up import launch
+from orchestrator.up.launch import WEB
+
+_LAUNCH = (sys.executable, str(launch.__file__))
+_CLI = (sys.executable, "-P", "-c", "from orchestrator.cli.main import main; main()")  # -P: not from this folder
+
+
+def cli_command(*arguments: str) -> list[str]:
+    """A command of ours, as a person would type it."""
+    return [*_CLI, *arguments]
 
 
 def worker_command(config: Config) -> list[str]:
-    """A Celery worker for the configured queues."""
+    """A Celery worker for the configured queues; one that serves all finds them itself."""
     return _celery(
         "worker",
         f"--loglevel={config.log_level}",
         f"--concurrency={config.concurrency}",
-        f"--queues={','.join(config.queues)}",
+        *([] if config.all_queues else [f"--queues={','.join(config.queues)}"]),
         # Chatter between workers that nothing here needs.
         "--without-gossip",
         "--without-mingle",
@@ -21,17 +31,15 @@ def worker_command(config: Config) -> list[str]:
 
 
 def beat_command(config: Config) -> list[str]:
-    """The coordinator's clock. Its state file holds nothing that matters: what is due is in Postgres."""
-    return _celery("beat", f"--loglevel={config.log_level}", f"--schedule={config.data_dir / 'beat'}", "--pidfile=")
+    """The coordinator's clock. It keeps nothing in files: what is due is in Postgres."""
+    return _celery("beat", f"--loglevel={config.log_level}", "--pidfile=")
 
 
 def web_command(config: Config, *, host: str, threads: int = 8) -> list[str]:
     """Gunicorn on `config.port`; the number of its processes is WEB_CONCURRENCY, 1 by default."""
     return [
-        sys.executable,
-        "-m",
-        "gunicorn",
-        "web.app:create_app()",
+        *_LAUNCH,
+        WEB,
         f"--bind={host}:{config.port}",
         f"--threads={threads}",
         "--no-control-socket",  # it would be one for all servers of this user
@@ -40,4 +48,4 @@ def web_command(config: Config, *, host: str, threads: int = 8) -> list[str]:
 
 
 def _celery(program: str, *options: str) -> list[str]:
-    return [sys.executable, "-m", "celery", "-A", "workers.app", program, *options]
+    return [*_LAUNCH, "-A", "workers.app", program, *options]

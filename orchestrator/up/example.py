@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from orchestrator.config import Config
 from orchestrator.data_folder import DataFolder
+from orchestrator.up.commands import cli_command
 from orchestrator.up.console import Console
 
 _NAME = "order"
@@ -19,7 +19,6 @@ _INPUT = {"id": "1001", "amount": 129.5}
 _PACKAGE = "orchestrator.examples"
 _SHOWN = "example"  # the file that says it has been shown, with its run's id
 _COMMAND_SECONDS = 60
-_CLI = (sys.executable, "-c", "from orchestrator.cli.main import main; main()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def run_example(example: Example, config: Config, folder: DataFolder, console: C
 
 def _said(command: tuple[str, ...], env: Mapping[str, str], console: Console) -> str | None:
     done = subprocess.run(
-        [*_CLI, *command], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        cli_command(*command), env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=_COMMAND_SECONDS, check=False,
     )  # fmt: skip
     if done.returncode == 0:
@@ -73,7 +72,7 @@ def _said(command: tuple[str, ...], env: Mapping[str, str], console: Console) ->
 def _show(run_id: str, env: Mapping[str, str], console: Console) -> None:
     try:
         subprocess.run(
-            [*_CLI, "watch", run_id], env=env, stdin=subprocess.DEVNULL, timeout=_COMMAND_SECONDS, check=False
+            cli_command("watch", run_id), env=env, stdin=subprocess.DEVNULL, timeout=_COMMAND_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         console.warn(f"the example goes on; see it with `orchestrator watch {run_id}`")

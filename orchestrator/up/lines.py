@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-# "[2026-11-29 17:00:00,000: WARNING/MainProcess] ..." (Celery), "[... +0000] [123] [ERROR] ..." (gunicorn)
-_HEADER = re.compile(r"\[[^\]]*\b(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[^\]]*\]")
+# "2026-11-29 17:00:00,000 WARNING 123 orchestrator.worker: ..." (workers/console.py), "[...: WARNING/MainProcess] ..."
+# (Celery before that is set up), "[... +0000] [123] [ERROR] ..." (gunicorn)
+_HEADER = re.compile(r"(?:\[[^\]]*\b|^\d{4}-\d\d-\d\d [\d:,]+ )(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b")
 _SERIOUS = ("WARNING", "ERROR", "CRITICAL")
 _TRACEBACK = "Traceback (most recent call last):"
 

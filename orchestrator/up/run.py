@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from orchestrator.config import Config
 from orchestrator.data_folder import DataFolder, Running
 from orchestrator.embedded import Guardian, Servers
-from orchestrator.embedded.ports import next_free_port
+from orchestrator.embedded.ports import is_free, next_free_port
+from orchestrator.errors import Conflict
 from orchestrator.store.migrate import upgrade
 from orchestrator.transport import ping
-from orchestrator.up.banner import banner
+from orchestrator.up.banner import facts, tries
 from orchestrator.up.console import Console
 from orchestrator.up.example import Example, run_example, was_shown
+from orchestrator.up.known import known_functions
 from orchestrator.up.lines import AllLines, SeriousLines
 from orchestrator.up.ready import wait_web, wait_worker
 from orchestrator.up.stack import Stack
@@ -30,11 +32,13 @@ _SECRET_KEY = "secret_key"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run. `host`: where the web process listens. `example`: run the example (None: the first time
-    in a folder with an embedded database). `verbose`: show all that the processes print.
+    """How to run. `host`: where the web process listens. `this_port`: on the configured port, and no other one.
+    `example`: run the example (None: the first time in a folder with an embedded database). `verbose`: show all
+    that the processes print.
     """
 
     host: str = "127.0.0.1"
+    this_port: bool = False
     example: bool | None = None
     verbose: bool = False
 
@@ -42,24 +46,33 @@ class Options:
 def run_up(config: Config, options: Options, console: Console) -> None:
     """Run until Ctrl-C (or SIGTERM, SIGHUP). Server URLs missing in `config` mean embedded servers.
 
-    Raises `Conflict` when another `up` holds the folder, `Unreachable` when a server that was given does not
-    answer, `ServerFailed` when an embedded one does not start.
+    Raises `Conflict` when another `up` holds the folder or another program the port, `OrchestratorError` when step
+    functions cannot be loaded, `Unreachable` when a server that was given does not answer, `ServerFailed` when an
+    embedded one does not start.
     """
+    functions = known_functions(config)
     folder = DataFolder(config.data_dir)
     with folder.lock(), _guardian(folder) as guardian, signals_interrupt():
+        _check_port(config, options)
         servers = Servers(folder, postgres=not config.database_url, valkey=not config.broker_url, guardian=guardian)
         stack = Stack(folder, servers, guardian, console)
         try:
-            _start(config, options, console, folder, servers, stack)
+            _start(config, options, console, folder, servers, stack, functions)
             _watch(stack)
         except KeyboardInterrupt:
-            console.say("\nStopping; once more to stop at once")
+            console.say("\nStopping; Ctrl-C again to stop at once")
         finally:
             _stop(stack, console)
 
 
 def _start(
-    config: Config, options: Options, console: Console, folder: DataFolder, servers: Servers, stack: Stack
+    config: Config,
+    options: Options,
+    console: Console,
+    folder: DataFolder,
+    servers: Servers,
+    stack: Stack,
+    functions: Sequence[str],
 ) -> None:
     began = time.monotonic()
     showing = options.example
@@ -76,9 +89,14 @@ def _start(
     folder.publish(Running(os.getpid(), config.database_url, config.broker_url, web_url))
     wait_web(web_url, stack.mend, console)
     wait_worker(config.database_url, time.monotonic() - began, stack.mend, console)
-    seconds = time.monotonic() - began
+    console.say(facts(config, web_url, time.monotonic() - began, functions))
     run_id = run_example(example, config, folder, console) if showing else None
-    console.say(banner(config, web_url, seconds, run_id))
+    console.say(tries(config, run_id))
+
+
+def _check_port(config: Config, options: Options) -> None:
+    if options.this_port and not is_free(config.port, options.host):
+        raise Conflict(f"port {config.port} is taken: give another one with --port, or none for the next free one")
 
 
 @contextmanager

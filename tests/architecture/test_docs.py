@@ -14,6 +14,7 @@ from orchestrator.cli.main import cli
 from orchestrator.config import SECRETS, VARIABLES, Config
 from orchestrator.domain.definition import Definition, Retry, Step
 from orchestrator.domain.states import Reason
+from orchestrator.domain.words import REASONS
 from tests.architecture.pages import Page, page, pages
 from tests.architecture.source import ROOT
 
@@ -116,9 +117,9 @@ def test_the_definition_page_has_every_key() -> None:
     assert {key for key in keys if f"`{key}`" not in text} == set()
 
 
-def test_the_operations_page_explains_every_reason() -> None:
-    text = page("docs/operations.md").text
-    assert {reason for reason in Reason if f"| `{reason}` |" not in text} == set()
+def test_the_operations_page_explains_every_reason_as_the_product_does() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", page("docs/operations.md").text, re.MULTILINE)
+    assert [(name, told) for name, told in rows if name in list(Reason)] == list(REASONS.items())
 
 
 def test_a_decision_record_ends_with_what_would_break_it() -> None:

@@ -34,6 +34,7 @@ ROOMS = (
     "pytest_plugin",
     "examples",
     "up",
+    "bench",
     "cli",
 )
 LEVELS = {name: level for level, names in enumerate(ROOMS) for name in (names.split() or [""])}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import re
 from collections.abc import Iterator
 
 from sqlalchemy import DateTime, Uuid
 
+from orchestrator.domain.definition import HANDLER_NAMES
+from orchestrator.domain.states import StepStatus
 from orchestrator.store.tables import metadata
+from tests.architecture.pages import Page, page
 from tests.architecture.source import ROOT, Source, read
 
 # Words of docs/names.md that are not ours, and the modules that speak about others' things by these names.
@@ -67,6 +71,15 @@ def test_instants_are_called_at_and_ids_id() -> None:
     assert {str(c) for c in columns if str(c).endswith("_at")} <= instants
 
 
-def test_columns_the_guide_names_exist() -> None:
+def test_the_guide_names_nothing_that_is_not_there() -> None:
+    guide = Page("docs/names.md", page("docs/names.md").text.partition("## Not used")[0])
     columns = {column.name for table in metadata.tables.values() for column in table.columns}
-    assert {"remaining_sources", "name_key", "lost_count"} <= columns
+    ours = {name for package in ("orchestrator", "workers") for source in read(package) for _, name in defined(source)}
+    there = columns | ours | set(StepStatus) | set(HANDLER_NAMES)
+    named = [
+        code
+        for code in guide.inline
+        if re.fullmatch(r"[A-Za-z_*]+", code) and not code.startswith(("test_", "ORCHESTRATOR_"))
+    ]
+    assert len(named) > 20
+    assert [code for code in named if not fnmatch.filter(there, code)] == []

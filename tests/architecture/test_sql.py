@@ -15,6 +15,7 @@ STATEMENT = re.compile(
 )
 WRITERS = {"orchestrator.store.transition", "orchestrator.store.run_transition"}
 FIRST_ROWS = {"workflow_run_steps": "orchestrator.store.steps", "workflow_runs": "orchestrator.store.runs"}
+FILLER = "orchestrator.store.filler"  # rows that nobody ran, in the scratch database of `orchestrator bench`
 STATUS = re.compile(r"(?:\bSET|,)\s*(?:\w+\.)?(?:final_)?status\s*=", re.IGNORECASE)
 UPDATED = re.compile(r"\bUPDATE\s+(?:ONLY\s+)?([\w.{}]+)", re.IGNORECASE)
 INSERTED = re.compile(r"\bINSERT\s+INTO\s+([\w.{}]+)", re.IGNORECASE)
@@ -51,7 +52,9 @@ def test_a_status_is_changed_in_transition_and_run_transition_only() -> None:
 def test_first_rows_are_inserted_by_one_file_a_table() -> None:
     """A row's first status is part of its insertion: of steps in store/steps.py, of runs in store/runs.py."""
     sources = [s for package in ("orchestrator", "workers", "web") for s in read(package)]
-    inserted = {(t, s.module) for s in sources for _, text in texts(s) for t in INSERTED.findall(text)}
+    inserted = {
+        (t, s.module) for s in sources if s.module != FILLER for _, text in texts(s) for t in INSERTED.findall(text)
+    }
     assert {(table, module) for table, module in inserted if table in RUN_TABLES} == set(FIRST_ROWS.items())
 
 

@@ -1,7 +1,7 @@
 """Random graphs with mixed trigger rules against Airflow's way of deciding, over every order in which steps may end.
 
 Airflow decides the moment it can, so an end may depend on the order; ours never does. Where Airflow's is the same in
-every order, ours is that; where a skip and a failure race, the failure wins (SPEC section 3).
+every order, ours is that; where a skip and a failure race, the failure wins (docs/adr/0006).
 """
 
 from __future__ import annotations

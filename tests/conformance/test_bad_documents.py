@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from orchestrator.domain.inputs import check_input
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.load import load_text
 from orchestrator.domain.loading import yaml_text
-from orchestrator.domain.parse import parse, parse_text
+from orchestrator.domain.parse import parse
 from orchestrator.errors import InvalidDefinition
 from tests.documents import document, step
 
@@ -93,7 +94,7 @@ def body(case: dict[str, Any]) -> bytes:
 def told(source: str | bytes) -> str:
     """What is said about a text that is no workflow."""
     with pytest.raises(InvalidDefinition) as caught:
-        parse_text(source)
+        parse(load_text(source))
     assert all(problem.message for problem in caught.value.problems)
     return str(caught.value)
 
@@ -215,6 +216,12 @@ def filled(unit: str, head: str = "", tail: str = "") -> str:
     return head + unit * ((MEBIBYTE - len(head) - len(tail)) // len(unit)) + tail
 
 
+def templates(expressions: Iterable[str]) -> str:
+    """A document of one step with these expressions, each in a text of its own."""
+    texts = ",".join(f'"{{{{{expression}}}}}"' for expression in expressions)
+    return f'{{"name":"w","steps":[{{"name":"a","pass":true,"input":[{texts}]}}]}}'
+
+
 HOSTILE = {
     "brackets": "[" * MEBIBYTE,
     "braces": "{" * MEBIBYTE,
@@ -254,6 +261,10 @@ HOSTILE = {
     "templates of many kinds": '{"name":"w","steps":[{"name":"a","pass":true,"input":['
     + ",".join(f'"{{{{ input.a{i} }}}}"' for i in range(40_000))
     + '1]}],"x":1}',
+    "templates of many elements": templates(f"[{i}{',1' * 16_000}]" for i in range(32)),
+    "templates of many operations": templates(f"{i}{'+1' * 140}" for i in range(3_500)),
+    "templates of many brackets": templates(f"{'[' * 30}{i}{']' * 30}" for i in range(14_000)),
+    "templates of many parts": templates(f"input{'.b' * 140}{i}" for i in range(3_400)),
     "a schema of many patterns": '{"name":"w","steps":[{"name":"a","pass":true}],"input_schema":{"patternProperties":{'
     + ",".join(f'"(a{i}+)+$":{{}}' for i in range(40_000))
     + "}}}",

@@ -108,8 +108,8 @@ def test_the_model_ends_the_known_cases_as_they_do() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_specification_agrees_with_the_model(seed: int) -> None:
-    """By the reference that the engine is held to, in a random order of ends."""
+def test_the_reference_agrees_with_the_model(seed: int) -> None:
+    """The reference that the engine is held to, in a random order of ends."""
     for case in random_cases(seed, 200):
         chance = random.Random(case.id)
         run = Reference(case.document, case.outcomes)

@@ -78,7 +78,7 @@ def nothing_is_open(result: RunResult) -> bool:
 
 @examples(160)
 @given(workflows(stops=False), st.data())
-def test_a_run_ends_as_the_specification_says(workflow: Workflow, data: st.DataObject) -> None:
+def test_a_run_ends_as_the_reference_says(workflow: Workflow, data: st.DataObject) -> None:
     result, ran = played(workflow, any_order(data))
     note(f"ran: {ran}\nengine: {result.status} {ends(result)}")
     assert nothing_is_open(result)
@@ -88,7 +88,7 @@ def test_a_run_ends_as_the_specification_says(workflow: Workflow, data: st.DataO
 
 @examples(160)
 @given(workflows(), st.data())
-def test_a_run_that_failures_may_stop_ends_as_the_specification_says(workflow: Workflow, data: st.DataObject) -> None:
+def test_a_run_that_failures_may_stop_ends_as_the_reference_says(workflow: Workflow, data: st.DataObject) -> None:
     """When such a run stops, a step that will not run may or may not have been told so yet."""
     result, ran = played(workflow, any_order(data))
     note(f"ran: {ran}\nengine: {result.status} {ends(result)}")

@@ -58,7 +58,7 @@ def test_pausing_changes_no_end(workflow: Workflow, acts: list[str], data: st.Da
 
 @examples(60)
 @given(workflows(most=6), some_of(_WORK, _CANCELS, _HOLDS), st.data())
-def test_a_run_cancelled_at_any_moment_ends_right(workflow: Workflow, acts: list[str], data: st.DataObject) -> None:
+def test_a_run_canceled_at_any_moment_ends_right(workflow: Workflow, acts: list[str], data: st.DataObject) -> None:
     operated(workflow, acts, data, agrees_and_is_over)
 
 

@@ -1,4 +1,4 @@
-"""The examples of the pages run: each `yaml workflow` block with the `python` block that follows it."""
+"""The examples of the pages run as they stand, in a folder with the workflows of their page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from tests.architecture.pages import page, pages
 
 @dataclass(frozen=True)
 class Example:
-    """A workflow of a page, and the code that uses it as `document`."""
+    """A workflow of a page, and the code that follows it."""
 
     page: str
     document: str
@@ -73,17 +74,29 @@ def test_steps_of_the_pages_are_valid(page: str, steps: str) -> None:
 RUNNABLE = [example for example in EXAMPLES if example.code]
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with every workflow of the pages in a file of its name."""
+    for example in EXAMPLES:
+        (tmp_path / f"{load_text(example.document).get('name')}.yaml").write_text(example.document)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.mark.parametrize("example", RUNNABLE, ids=[example.title for example in RUNNABLE])
-def test_an_example_of_the_pages_runs_as_it_says(example: Example) -> None:
-    names = run_code(example.code or "", example.title, document=example.document)
+def test_an_example_of_the_pages_runs_as_it_says(example: Example, folder: Path) -> None:
+    names = run_code(example.code or "", example.title)
     if "result" not in names and "testing" not in (example.code or ""):  # functions alone
         assert testing.run(example.document).status == "succeeded"
 
 
-def run_code(code: str, title: str, **given: Any) -> dict[str, Any]:
-    """Run the code of a page; the names it leaves."""
-    names: dict[str, Any] = {"__name__": title, "testing": testing, **given}
+def run_code(code: str, title: str) -> dict[str, Any]:
+    """Run the code of a page, and the tests in it; the names it leaves."""
+    names: dict[str, Any] = {"__name__": title}
     exec(compile(code, f"<{title}>", "exec"), names)
+    for name, found in list(names.items()):
+        if name.startswith("test_"):
+            found()
     return names
 
 
@@ -91,7 +104,7 @@ ALONE = list(alone())
 
 
 @pytest.mark.parametrize(("page", "code"), ALONE, ids=[page for page, _ in ALONE])
-def test_code_of_the_pages_that_stands_alone_runs(page: str, code: str) -> None:
+def test_code_of_the_pages_that_stands_alone_runs(page: str, code: str, folder: Path) -> None:
     assert run_code(code, page)
 
 
@@ -99,11 +112,12 @@ def test_the_pages_have_examples() -> None:
     assert {"README.md", "docs/definition.md", "docs/testing.md"} <= {example.page for example in RUNNABLE}
 
 
-def test_the_definition_page_names_every_built_in_function_with_its_arguments() -> None:
-    rows = dict(re.findall(r"^\| `(\w+\.\w+)` \| (.*) \|$", page("docs/definition.md").text, re.MULTILINE))
+def test_the_workers_page_names_every_built_in_function_with_its_arguments() -> None:
+    rows = dict(re.findall(r"^\| `(\w+\.\w+)` \| (.*?) \| .* \|$", page("docs/workers.md").text, re.MULTILINE))
     built_in = {spec.name: spec for spec in registry if spec.module.startswith("workers.functions.")}
     assert rows.keys() == built_in.keys()
     for name, spec in built_in.items():
-        parameters = inspect.signature(spec.call).parameters
-        named = set(re.findall(r"`(\w+)`", rows[name].partition(": gives")[0])) if ": gives" in rows[name] else set()
-        assert named <= parameters.keys(), name
+        parameters = inspect.signature(spec.call).parameters.values()
+        takes = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "ctx"}
+        named = set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", rows[name])))  # in brackets: what they may be
+        assert named == takes, name

@@ -23,7 +23,7 @@ def _time_passes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(given: dict[str, Any] = ORDER, **instead: Callable[..., Any]) -> testing.RunResult:
     """Run the order, with other functions in the place of some."""
-    functions = {f"order.{name}": function for name, function in instead.items()}
+    functions = {f"example.order.{name}": function for name, function in instead.items()}
     return testing.run(FOLDER / "order.yaml", given, functions)
 
 

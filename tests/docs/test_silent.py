@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 
 from orchestrator import Skip, testing
+from orchestrator.domain.outcome import Outcome
 from orchestrator.errors import InvalidInput
+from orchestrator.functions import make_spec
 from orchestrator.services.cancel import cancel
+from orchestrator.services.claim import claim
+from orchestrator.services.coordinate import tick
 from orchestrator.services.retry import retry
+from orchestrator.services.settle import settle
 from orchestrator.services.start import StartOptions
+from orchestrator.store.transition import Lease
 
 
 def boom(**_: Any) -> None:
@@ -180,3 +186,88 @@ def test_an_operators_retry_keeps_what_succeeded_and_runs_the_handlers_again() -
         box.drive(run_id)
         assert box.result(run_id).status == "succeeded"
     assert calls == ["a", "b", "finish", "b", "finish"]
+
+
+def test_a_canceling_run_past_its_deadline_is_cut_off_and_ends_as_canceled() -> None:
+    with testing.sandbox(functions=FUNCTIONS) as box:
+        run_id = box.start({"name": "silent", "timeout": 60, "steps": [{"name": "a", "function": "ok"}]})
+        (claimed,) = claim(box.engine, [box._waiting.popleft()], Lease("worker", 3600))
+        cancel(box.engine, run_id)
+        box.clock.skip(timedelta(seconds=61))
+        tick(box.engine)
+        result = box.result(run_id)
+        assert settle(box.engine, claimed, Outcome.succeeded(1, "1")).stale
+    assert (result.status, result.error) == ("canceled", None)
+    assert (result.steps["a"].status, result.steps["a"].reason) == ("canceled", "deadline")
+
+
+@pytest.mark.parametrize("top", [{}, {"default": {"a": 2}}])
+def test_without_input_or_with_null_it_is_an_empty_map_with_defaults(top: dict[str, Any]) -> None:
+    schema = top | {"properties": {"a": {"default": 1}}}
+    echo = {"name": "a", "pass": True, "input": "{{ input }}"}
+    assert run(echo, input_schema=schema).output == {"a": {"a": 1}}
+    assert run(echo, given={}, input_schema=schema).output == {"a": {"a": 1}}
+
+
+def test_nothing_is_filled_into_an_output() -> None:
+    schema = {"properties": {"x": {"default": 1}}}
+    result = run({"name": "a", "function": "ok"}, output={}, output_schema=schema)
+    assert (result.status, result.output) == ("succeeded", {})
+
+
+def test_nothing_is_filled_into_what_a_function_with_a_schema_of_its_own_is_called_with() -> None:
+    got: list[dict[str, Any]] = []
+
+    def take(**given: Any) -> None:
+        got.append(given)
+
+    with testing.sandbox() as box:
+        schema = {"properties": {"x": {"default": 1}, "n": {"type": "integer"}}}
+        box.engine.functions.put(make_spec(take, "take", input_schema=schema))
+        steps = [{"name": "a", "function": "take", "input": {"n": 1}}]
+        steps += [{"name": "b", "function": "take", "input": {"n": "one"}}]
+        run_id = box.start({"name": "silent", "steps": steps})
+        box.drive(run_id)
+        assert [step.status for step in box.result(run_id).steps.values()] == ["succeeded", "failed"]
+    assert got == [{"n": 1}]
+
+
+def test_a_property_that_is_null_is_there() -> None:
+    schema = {"required": ["a"], "properties": {"a": {"default": 1}, "b": {"type": "string"}}}
+    result = run({"name": "a", "pass": True, "input": "{{ input }}"}, given={"a": None}, input_schema=schema)
+    assert result.output == {"a": {"a": None}}
+    with pytest.raises(InvalidInput, match="input.b: must be text, not null"):
+        run({"name": "a", "function": "ok"}, given={"a": 1, "b": None}, input_schema=schema)
+
+
+def test_a_steps_null_leaves_out_what_defaults_say_and_a_null_output_is_one() -> None:
+    again = {"retry": {"max_attempts": 2}}
+    result = run(
+        {"name": "a", "function": "boom"},
+        {"name": "b", "function": "boom", "retry": None},
+        {"name": "c", "pass": None},
+        defaults=again | {"on_error": "ignore"},
+        output=None,
+    )
+    assert [result.steps[name].attempts for name in "abc"] == [2, 1, 0]
+    assert (result.status, result.output) == ("succeeded", None)
+
+
+def test_only_four_formats_are_checked() -> None:
+    checked = {"date": "x", "date-time": "x", "email": "x", "uuid": "x"}
+    others = {"time": "x", "uri": "no uri", "ipv4": "x", "hostname": "-", "regex": "(", "made-up": "x"}
+    schema = {"properties": {name: {"format": name} for name in checked | others}}
+    with pytest.raises(InvalidInput) as caught:
+        run({"name": "a", "function": "ok"}, given=checked | others, input_schema=schema)
+    assert {problem.path for problem in caught.value.problems} == {
+        "input.date",
+        "input.date-time",
+        "input.email",
+        "input.uuid",
+    }
+    assert run({"name": "a", "function": "ok"}, given=others, input_schema=schema).status == "succeeded"
+
+
+def test_the_result_that_retry_while_may_read_is_null() -> None:
+    again = {"max_attempts": 3, "while": "result is none and attempt < 2"}
+    assert run({"name": "a", "function": "boom", "retry": again}).steps["a"].attempts == 2

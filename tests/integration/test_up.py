@@ -19,11 +19,24 @@ from sqlalchemy import text
 
 from orchestrator.embedded import ServerUrls
 from orchestrator.store.db import Database
-from tests.processes import OtherUser, family, other_user, runs, still_running, unused_port
+from tests.processes import (
+    OtherUser,
+    family,
+    kill_all,
+    name_of,
+    other_user,
+    runs,
+    still_running,
+    unused_port,
+    words_of,
+)
 from tests.support import wait_for
 
-CLI = ("-c", "from orchestrator.cli.main import main; main()")
+# -P: as the installed command, which does not look for our packages in the folder it is called in.
+CLI = ("-P", "-c", "from orchestrator.cli.main import main; main()")
+ROOT = Path(__file__).parents[2]
 READY = "Ready after"
+SHOWN = "Ctrl-C stops everything"  # the end of what it has to say, after the example
 SECONDS = 90
 
 
@@ -85,12 +98,24 @@ class Up:
 
     def child(self, word: str) -> psutil.Process:
         """The direct child with this word in its command."""
-        return next(c for c in psutil.Process(self.process.pid).children() if word in c.cmdline())
+        return next(c for c in psutil.Process(self.process.pid).children() if word in words_of(c))
+
+    def cli(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Another command in the folder."""
+        return subprocess.run(
+            [sys.executable, *CLI, *command],
+            cwd=self.folder,
+            env={"PATH": "/usr/bin:/bin", "ORCHESTRATOR_DATA_DIR": str(self.data)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def end(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(60)
+        print(self.said)  # noqa: T201 - pytest shows it when the test failed
         self._output.close()
 
 
@@ -142,8 +167,7 @@ def test_everything_killed_at_once_does_not_hurt_the_data(tmp_path: Path) -> Non
     with up_in(tmp_path, "--no-example") as up:
         up.wait_said(READY)
         up.execute("CREATE TABLE kept AS SELECT 42 AS answer")
-        for process in family(psutil.Process(up.process.pid)):
-            process.kill()
+        kill_all(family(psutil.Process(up.process.pid)))
         up.process.wait()
     with up_in(tmp_path, "--no-example") as again:
         again.wait_said(READY)
@@ -160,7 +184,7 @@ def test_what_dies_is_started_again(tmp_path: Path) -> None:
             up.wait_said(f"{name} was started again")
         up.execute("CREATE TABLE kept AS SELECT 42 AS answer")
         for name in ("postgres", "valkey"):
-            next(c for c in psutil.Process(up.process.pid).children() if name in c.name()).kill()
+            next(c for c in psutil.Process(up.process.pid).children() if name in name_of(c)).kill()
             up.wait_said(f"{name} was started again")
         wait_for(lambda: up.get("/readyz")[0] == 200, 30, what="ready again")
         assert up.execute("SELECT answer FROM kept") == 42
@@ -178,12 +202,37 @@ def test_a_second_up_in_the_folder_says_who_has_it(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(240)
 def test_a_taken_port_is_named_and_the_next_free_one_used(tmp_path: Path) -> None:
-    with _holder() as port, up_in(tmp_path, "--no-example", f"--port={port}") as up:
+    with _holder() as port, up_in(tmp_path, "--no-example", env={"PORT": str(port)}) as up:
         up.wait_said(READY)
         used = int(up.running["web_url"].rpartition(":")[2])
         assert f"Port {port} is taken; the web process uses {used}" in up.said
         assert used != port
         assert up.get("/healthz")[0] == 200
+
+
+@pytest.mark.timeout(60)
+def test_a_port_that_was_asked_for_and_is_taken_is_an_error(tmp_path: Path) -> None:
+    with _holder() as port, up_in(tmp_path, f"--port={port}") as up:
+        assert up.process.wait(30) == 2
+        assert up.said.startswith(f"orchestrator: port {port} is taken: ")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [("shpo", "did you mean 'shop'?"), ("broken", "ModuleNotFoundError: No module named 'nc_nothing'")],
+)
+def test_functions_that_cannot_be_loaded_are_told_before_anything_starts(
+    tmp_path: Path, module: str, told: str
+) -> None:
+    (tmp_path / "shop.py").touch()
+    (tmp_path / "broken.py").write_text("print('hello')\nimport nc_nothing\n")
+    with up_in(tmp_path, env={"ORCHESTRATOR_FUNCTIONS": module}) as up:
+        assert up.process.wait(30) == 2
+        (line,) = up.said.splitlines()
+        assert line.startswith("orchestrator: step functions could not be loaded: ")
+        assert told in line
+    assert not up.data.exists()
 
 
 @pytest.mark.timeout(240)
@@ -194,7 +243,7 @@ def test_given_servers_are_used_and_left_alone(
     with up_in(tmp_path, env=given) as up:
         up.wait_said(READY)
         assert up.running["database_url"] == database_url
-        names = {process.name() for process in psutil.Process(up.process.pid).children()}
+        names = {name_of(process) for process in psutil.Process(up.process.pid).children()}
         assert not any(name.startswith(("postgres", "valkey")) for name in names)
         assert not (up.data / "postgres").exists()
         assert "a workflow that came with the package" not in up.said
@@ -236,26 +285,51 @@ def test_ctrl_c_while_starting_leaves_no_process(tmp_path: Path) -> None:
 @pytest.mark.timeout(240)
 def test_the_first_start_runs_the_example_and_later_ones_do_not(tmp_path: Path) -> None:
     with up_in(tmp_path) as up:
-        up.wait_said(READY)
-        assert "a workflow that came with the package" in up.said
+        up.wait_said(SHOWN)
+        order = (READY, "none of your own", "a workflow that came with the package", "order succeeded", SHOWN)
+        assert sorted(order, key=up.said.index) == list(order)
         assert up.execute("SELECT status FROM workflow_runs") == "succeeded"
     with up_in(tmp_path) as again:
-        again.wait_said(READY)
+        again.wait_said(SHOWN)
         assert again.execute("SELECT count(*) FROM workflow_runs") == 1
+
+
+WORKFLOW = """
+name: report
+steps:
+  - {name: total, function: shop.total, queue: gpu, input: {amounts: [12, 30]}}
+output: "{{ steps.total.output }} EUR"
+"""
+SHOP = """
+from orchestrator import function
+
+@function(name="shop.total")
+def total(amounts):
+    return sum(amounts)
+"""
+
+
+@pytest.mark.timeout(240)
+def test_folders_called_as_our_packages_hide_nothing_and_steps_on_any_queue_run(tmp_path: Path) -> None:
+    for name in ("orchestrator", "workers", "web", "migrations"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('this is not the package that was meant')")
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "report.yaml").write_text(WORKFLOW)
+    with up_in(tmp_path, "--example", env={"ORCHESTRATOR_FUNCTIONS": "shop"}) as up:
+        up.wait_said(SHOWN)
+        assert up.execute("SELECT status FROM workflow_runs") == "succeeded"
+        assert up.get("/readyz")[0] == 200
+        assert up.cli("register", "report.yaml").returncode == 0
+        done = up.cli("start", "report", "--wait")
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, '"42 EUR"'), done.stderr
 
 
 @pytest.mark.timeout(240)
 def test_other_commands_in_the_folder_find_what_up_started(tmp_path: Path) -> None:
     with up_in(tmp_path, "--no-example") as up:
         up.wait_said(READY)
-        done = subprocess.run(
-            [sys.executable, *CLI, "db", "check"],
-            cwd=tmp_path,
-            env={"PATH": "/usr/bin:/bin", "ORCHESTRATOR_DATA_DIR": str(up.data)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = up.cli("db", "check")
         assert (done.returncode, done.stderr) == (0, "")
         assert "the latest" in done.stdout
 
@@ -286,8 +360,13 @@ def _holder() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
+def test_a_host_that_installs_by_requirements_txt_gets_this_project() -> None:
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == ["."]
+
+
 def test_the_procfiles_commands_exist() -> None:
-    lines = (Path(__file__).parents[2] / "Procfile").read_text().splitlines()
+    lines = (ROOT / "Procfile").read_text().splitlines()
     processes: dict[str, str] = dict(line.split(": ", 1) for line in lines)
     assert set(processes) == {"web", "worker", "beat", "release"}
     for command in processes.values():

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.bootstrap import settings_of
 from orchestrator.config import Config
 from orchestrator.data_folder import DataFolder, Running
 from orchestrator.errors import InvalidConfig
+from orchestrator.services.engine import Settings
 
 URLS = {"DATABASE_URL": "postgresql://u:hidden@db/app", "REDIS_URL": "redis://:hidden@cache:6379/0"}
 
@@ -177,8 +179,29 @@ def test_a_child_process_gets_the_same_settings() -> None:
     assert (again.functions, again.queues, again.data_dir) == (config.functions, config.queues, config.data_dir)
 
 
+def test_modules_of_a_package_that_ours_would_hide_are_a_fault() -> None:
+    assert (
+        "give yours another name"
+        in _problems(URLS | {"ORCHESTRATOR_FUNCTIONS": "workers.tasks"})["ORCHESTRATOR_FUNCTIONS"]
+    )
+    assert Config.from_env(URLS | {"ORCHESTRATOR_FUNCTIONS": "workers2,web.tasks"}).functions == (
+        "workers2",
+        "web.tasks",
+    )
+
+
+def test_a_commands_own_defaults_hold_where_the_environment_sets_nothing() -> None:
+    assert Config.from_env(URLS, queues=("*",)).all_queues
+    assert Config.from_env(URLS | {"ORCHESTRATOR_QUEUES": "a"}, queues=("*",)).queues == ("a",)
+    assert not Config.from_env(URLS).all_queues
+
+
 def test_secrets_of_templates_are_named_in_lower_case_and_shown_nowhere() -> None:
     config = Config.from_env({**URLS, "ORCHESTRATOR_SECRET_API_KEY": "hunter2", "ORCHESTRATOR_SECRET_": "nameless"})
     assert config.secrets == {"api_key": "hunter2"}
     assert config.warnings == ()
     assert "hunter2" not in repr(config)
+
+
+def test_an_engine_made_by_hand_has_the_defaults_of_the_settings() -> None:
+    assert settings_of(Config.from_env(URLS)) == Settings()

@@ -77,5 +77,16 @@ def test_a_checkout_has_its_folder_inside(tmp_path: Path) -> None:
     assert default_folder(tmp_path) == tmp_path / ".orchestrator"
 
 
+def test_in_a_folder_below_it_is_the_nearest_one_above(tmp_path: Path) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    (tmp_path / ".orchestrator").mkdir()
+    assert default_folder(below) == tmp_path / ".orchestrator"
+    (tmp_path / "a" / ".orchestrator").mkdir()
+    assert default_folder(below) == tmp_path / "a" / ".orchestrator"
+    (below / "pyproject.toml").touch()
+    assert default_folder(below) == tmp_path / "a" / ".orchestrator"
+
+
 def test_elsewhere_the_folder_is_the_users(tmp_path: Path) -> None:
     assert os.fspath(tmp_path) not in os.fspath(default_folder(tmp_path))

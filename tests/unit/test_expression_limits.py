@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +17,14 @@ from hypothesis import strategies as st
 from jinja2.filters import FILTERS as JINJA_FILTERS
 from jinja2.tests import TESTS as JINJA_TESTS
 
-from orchestrator.domain.expressions import Limits, compile_expression, compile_template
+from orchestrator.domain.expressions import (
+    Limits,
+    References,
+    compile_expression,
+    compile_template,
+    read_expression,
+    read_template,
+)
 from orchestrator.domain.sandbox.filters import FILTERS, TESTS
 from orchestrator.errors import ExpressionError
 
@@ -476,3 +484,19 @@ def test_any_text_compiles_or_is_an_expression_error(text: str) -> None:
             compile_template(candidate).render(SCOPE)
         except ExpressionError:
             continue
+
+
+def outcome_of(read: Callable[[], References]) -> References | str:
+    try:
+        return read()
+    except ExpressionError as error:
+        return str(error)
+
+
+@settings(deadline=None)
+@given(st.recursive(_ATOMS, _larger, max_leaves=4) | st.text("{}%#'\"\\()[]|.,:~- \nabcin0123456789"))
+def test_reading_finds_and_refuses_what_compiling_does(text: str) -> None:
+    assert outcome_of(lambda: read_expression(text)) == outcome_of(lambda: compile_expression(text).references)
+    for candidate in (text, f"{{{{{text}}}}}", f"{text}{{{{ {text} }}}}"):
+        compiled = outcome_of(lambda candidate=candidate: compile_template(candidate).references)
+        assert outcome_of(lambda candidate=candidate: read_template(candidate)) == compiled

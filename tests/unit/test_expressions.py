@@ -294,6 +294,7 @@ def test_an_error_says_where_in_the_value_it_is() -> None:
         ("{{ a b }}", "'b' is not expected here"),
         ("{{ 1, 2 }}", "not expected here"),
         ("{{ input.n | uper }}", "there is no filter 'uper' (did you mean 'upper'?)"),
+        ("{{ input.n | UPPER }}", "there is no filter 'UPPER' (did you mean 'upper'?)"),
         ("{{ input.n is nmber }}", "there is no test 'nmber' (did you mean 'number'?)"),
         ("{{ rnage(3) }}", "there is no function 'rnage'; functions: dict, fromjson, jmespath, now, range, tojson"),
         ("{{ env('HOME') }}", "there is no function 'env'"),

@@ -124,6 +124,11 @@ def test_a_text_of_just_the_limit_is_read() -> None:
     assert "larger than 99 bytes" in refusal('"' + "a" * 98 + '"', document_bytes=99)
 
 
+def test_a_higher_limit_holds_for_yaml_too() -> None:
+    text = f"a: {'b' * (5 << 20)}"
+    assert load_text(text, limits=Limits(document_bytes=6 << 20)) == {"a": "b" * (5 << 20)}
+
+
 @pytest.mark.parametrize(
     "source",
     ["[" * 100_000, "[" * 101 + "]" * 101, "- " * 101 + "a", '{"a":' * 101 + "1" + "}" * 101, "{a: " * 400]

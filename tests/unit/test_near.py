@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.domain.near import did_you_mean
+from orchestrator.domain.near import did_you_mean, near_hint, nearest
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,5 @@ from orchestrator.domain.near import did_you_mean
 )
 def test_the_nearest_name_is_offered_if_it_is_near(name: str, names: list[str], hint: str) -> None:
     assert did_you_mean(name, names) == hint
+    assert near_hint(name, names) == (hint.removeprefix("; ") or None)
+    assert (nearest(name, names) or "") == (hint.split("'")[1] if hint else "")

@@ -1,4 +1,4 @@
-"""What follows from an attempt's end: the verdict table (SPEC section 5)."""
+"""What follows from an attempt's end: the verdict table (docs/definition.md)."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.domain.build import build
 from orchestrator.domain.definition import (
     Backoff,
     Definition,
@@ -24,7 +25,8 @@ from orchestrator.domain.definition import (
 )
 from orchestrator.domain.graph import make_plan
 from orchestrator.domain.limits import Limits
-from orchestrator.domain.parse import parse, parse_text, parse_trusted
+from orchestrator.domain.load import load_text
+from orchestrator.domain.parse import parse
 from orchestrator.errors import InvalidDefinition, Problem
 from tests.documents import document, step
 
@@ -104,7 +106,7 @@ on_finish: {function: e, input: {status: "{{ run.status }}"}}
 
 
 def test_a_document_with_every_key_becomes_what_it_says() -> None:
-    definition = parse_text(EVERYTHING)
+    definition = parse(load_text(EVERYTHING))
 
     first, second, third = definition.steps
     assert first == Step(
@@ -175,7 +177,7 @@ def test_a_stored_document_gives_the_same_definition_without_checks() -> None:
         "steps": [step("a", retry={"delay": 2}), step("b", "a", when=True)],
         "defaults": {"priority": 3},
     }
-    assert parse_trusted(loaded) == parse(loaded)
+    assert build(loaded) == parse(loaded)
 
 
 def test_twenty_thousand_steps_are_parsed_and_one_more_is_refused() -> None:

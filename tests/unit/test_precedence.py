@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
+from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
-from orchestrator.domain.definition import Edge, Step, StepKind, TriggerRule
-from orchestrator.domain.states import StepStatus
+from orchestrator.domain.definition import Definition, Edge, Step, StepKind, TriggerRule
+from orchestrator.domain.graph import make_plan
+from orchestrator.domain.precedence import Past, PastEnd
+from orchestrator.domain.states import Reason, StepStatus
 from tests.memory import MemoryRun
 
 S = StepStatus
@@ -91,3 +96,61 @@ def test_a_past_of_ten_thousand_steps_is_looked_through() -> None:
     tracemalloc.stop()
     assert run.statuses["last"] is S.SKIPPED
     assert most < 20_000_000
+
+
+def test_ten_thousand_questions_look_at_each_step_once() -> None:
+    """A hundred layers of a hundred steps: half of each are skipped by rule, the other half fail with them."""
+    skipped, failed = TriggerRule.ALL_SKIPPED, TriggerRule.ALL_SUCCESS
+    steps = [step(f"0.{i}") for i in range(100)]
+    for layer in range(1, 100):
+        for i in range(100):
+            sources = [f"{layer - 1}.{(i + k) % 100}" for k in range(3)]
+            steps.append(step(f"{layer}.{i}", *sources, rule=failed if i % 2 else skipped))
+    plan = make_plan(Definition("w", tuple(steps)))
+    roots = {p: PastEnd(S.SKIPPED if p % 2 else S.FAILED, "function" if p % 2 else None) for p in range(100)}
+    loaded: Counter[int] = Counter()
+
+    class Counted(Past):
+        looked: Counter[int] = Counter()
+
+        def _look_at(self, step: object) -> None:
+            self.looked[step.position] += 1  # type: ignore[attr-defined]
+            super()._look_at(step)  # type: ignore[arg-type]
+
+    def load(positions: Sequence[int]) -> dict[int, PastEnd]:
+        loaded.update(positions)
+        return {position: roots[position] for position in positions}
+
+    past = Counted(plan, load)
+    for placed in plan.steps[100:]:
+        if placed.step.trigger_rule is skipped:
+            past.end(placed.position, PastEnd(S.SKIPPED, Reason.NOT_TRIGGERED))
+        else:
+            assert not past.skip_came_first(placed)
+            past.end(placed.position, PastEnd(S.UPSTREAM_FAILED, Reason.UPSTREAM))
+    assert loaded == Counter(range(100))
+    assert set(past.looked.values()) == {1}
+
+
+def test_many_questions_are_answered_as_each_would_be_alone() -> None:
+    answers = [pair for seed in range(20) for pair in answers_of(random.Random(seed))]
+    assert {alone for alone, _ in answers} == {True, False}
+    assert [alone for alone, _ in answers] == [together for _, together in answers]
+
+
+def answers_of(chance: random.Random) -> list[tuple[bool, bool]]:
+    """For each step of a random graph that has ended: what is answered alone, and after all others before it."""
+    names = [f"s{i:02}" for i in range(40)]
+    steps = [
+        step(name, *chance.sample(names[:i], min(i, chance.randint(0, 3))), rule=chance.choice([*TriggerRule]))
+        for i, name in enumerate(names)
+    ]
+    run = MemoryRun(steps)
+    while run.ready:
+        run.end(chance.choice(run.ready), chance.choice([S.SUCCEEDED, S.FAILED, S.SKIPPED]))
+    together = Past(run.plan, run.past_ends)
+    return [
+        (Past(run.plan, run.past_ends).skip_came_first(placed), together.skip_came_first(placed))
+        for placed in run.plan.steps
+        if run.tallies[placed.position][0].failures  # without a failure there is no question
+    ]

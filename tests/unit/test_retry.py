@@ -1,4 +1,4 @@
-"""How long a step waits before its next attempt, and whether there is one (SPEC section 5)."""
+"""How long a step waits before its next attempt, and whether there is one (docs/definition.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a step starts, decided from tallies alone (SPEC section 3, Advance)."""
+"""Whether a step starts, decided from tallies alone (docs/definition.md)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.secret_fields import find_secrets, has_secrets, mask_echoes, mask_fields
+from orchestrator.domain import secret_fields
+from orchestrator.domain.json_schema.budget import TooCostly
+from orchestrator.domain.secret_fields import find_secrets, has_secrets, mask_fields
 
 SECRET = {"type": "string", "writeOnly": True}
 
@@ -53,6 +55,24 @@ def test_secrets_are_found_inside_lists_and_maps_of_any_depth() -> None:
     assert mask_fields(schema, value) == {"users": [{"token": "first is free"}, {"token": "***", "name": "Ann"}]}
 
 
+def test_patterns_are_those_of_json_schema() -> None:
+    schema = {"patternProperties": {r"^\p{Lu}+$": SECRET}}
+    assert mask_fields(schema, {"TOKEN": "abcd", "token": "shown"}) == {"TOKEN": "***", "token": "shown"}
+
+
+def test_what_a_costly_pattern_may_be_meant_for_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def costly(pattern: str, text: str) -> bool:
+        raise TooCostly("it takes too long")
+
+    monkeypatch.setattr(secret_fields, "search", costly)
+    assert mask_fields({"patternProperties": {"^(a+)+$": SECRET}}, {"x": "abcd"}) == {"x": "***"}
+
+
+def test_a_reference_to_nothing_hides_nothing() -> None:
+    schema = {"properties": {"card": {"$ref": "#gone"}, "pin": SECRET}}
+    assert mask_fields(schema, {"card": "4111", "pin": "12"}) == {"card": "4111", "pin": "***"}
+
+
 def test_a_secret_map_is_masked_whole() -> None:
     assert mask_fields(in_property({"type": "object", "writeOnly": True}), {"card": {"number": 1}}) == {"card": "***"}
 
@@ -82,12 +102,18 @@ def test_a_schema_without_secrets_changes_nothing(schema: Any) -> None:
 def test_echoes_of_a_secret_are_masked_in_every_string_and_key() -> None:
     masker = find_secrets(in_property(SECRET), {"card": "4111-1111", "amount": 5})
     echoed = {"text": "paid with 4111-1111!", "4111-1111": [1, "4111-1111"], "n": 4111}
-    assert mask_echoes(masker, echoed) == {"text": "paid with ***!", "***": [1, "***"], "n": 4111}
+    assert masker.value(echoed) == {"text": "paid with ***!", "***": [1, "***"], "n": 4111}
 
 
 def test_every_text_inside_a_secret_map_is_looked_for() -> None:
     masker = find_secrets(in_property({"writeOnly": True}), {"card": {"number": "41111", "codes": ["secret"]}})
-    assert mask_echoes(masker, "41111 and secret") == "*** and ***"
+    assert masker.value("41111 and secret") == "*** and ***"
+
+
+def test_a_secret_number_is_looked_for_too() -> None:
+    masker = find_secrets(in_property(SECRET | {"type": "integer"}), {"card": 41111111, "open": True})
+    echoed = [41111111, "card 41111111", 4111111, True]
+    assert masker.value(echoed) == ["***", "card ***", 4111111, True]
 
 
 JSON = st.recursive(

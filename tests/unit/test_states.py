@@ -9,7 +9,6 @@ from orchestrator.domain.states import (
     RUN_REOPENS,
     RUN_TERMINAL,
     RUN_TRANSITIONS,
-    STEP_CLAIMED,
     STEP_OPEN,
     STEP_REOPENS,
     STEP_TERMINAL,
@@ -66,16 +65,12 @@ def test_only_a_pending_step_is_decided_without_an_attempt() -> None:
     assert sources == {StepStatus.PENDING}
 
 
-def test_claims_belong_to_open_states() -> None:
-    assert STEP_CLAIMED <= STEP_OPEN
-
-
 def test_a_succeeded_run_is_never_opened_again() -> None:
     assert set(RUN_REOPENS) == {RunStatus.FAILED, RunStatus.CANCELED}
     assert set(STEP_REOPENS) == STEP_TERMINAL
     assert all(to <= STEP_OPEN for to in STEP_REOPENS.values())
 
 
-def test_a_paused_run_ends_only_badly() -> None:
-    assert RunStatus.SUCCEEDED not in RUN_TRANSITIONS[RunStatus.PAUSED]
-    assert RunStatus.SUCCEEDED not in RUN_TRANSITIONS[RunStatus.CANCELING]
+def test_a_paused_run_does_not_end_and_a_canceling_one_ends_canceled() -> None:
+    assert not RUN_TRANSITIONS[RunStatus.PAUSED] & RUN_TERMINAL
+    assert RUN_TRANSITIONS[RunStatus.CANCELING] == {RunStatus.CANCELED}

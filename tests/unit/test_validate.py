@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from orchestrator.domain.checks import templates
 from orchestrator.domain.checks.upstream import not_upstream
 from orchestrator.domain.definition import Definition, Edge, Step, StepKind
+from orchestrator.domain.expressions import References, read_template
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.parse import parse
 from orchestrator.domain.validate import warnings
@@ -368,6 +370,32 @@ def test_twenty_thousand_steps_that_all_read_the_first_are_accepted() -> None:
     assert len(parse(document(*steps), limits=Limits(document_bytes=8 << 20)).steps) == 20_000
 
 
+def test_equal_expressions_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counting(text: str) -> References:
+        read.append(text)
+        return read_template(text)
+
+    monkeypatch.setattr(templates, "read_template", counting)
+    texts = [f"{{{{ input.a{i} | default(1) }}}}" for i in range(5_000)]
+    assert parse(document(step("a", input={"x": texts * 4}), output=texts))
+    assert sorted(read) == sorted(texts)
+
+
+def test_the_different_expressions_of_a_document_have_a_limit_together() -> None:
+    """A word or sign for every four bytes that the document may have; equal expressions count once."""
+    sums = [f"{{{{{i}{'+1' * 98}}}}}" for i in range(10)]  # 201 words and signs each
+    limits = Limits(document_bytes=4 * 201 * 5)
+    assert parse(document(step("a", input={"x": [*sums[:5], sums[0]]})), limits=limits)
+    assert parse(document(step("a", input={"x": sums})), limits=Limits(document_bytes=4 * 201 * 10))
+    with pytest.raises(InvalidDefinition) as caught:
+        parse(document(step("a", input={"x": sums[:8]}), step("b", when=sums[9], input={"x": sums[0]})), limits=limits)
+    (problem,) = caught.value.problems
+    assert problem.path == "steps[0].input.x[5]"
+    assert problem.message == "the document's expressions up to this one have more than 1005 words and signs"
+
+
 # JSON Schemas.
 
 
@@ -478,8 +506,8 @@ def warned(made: dict[str, Any], functions: list[str] | None = None) -> list[Pro
 def test_functions_that_are_not_registered_are_warned_of() -> None:
     made = document(step("a", function="chrage"), step("b", function="ship"), on_finish={"function": "zzz"})
     assert warned(made, ["charge", "ship"]) == [
-        Problem("steps[0].function", "function 'chrage' is not registered", "did you mean 'charge'?"),
-        Problem("on_finish.function", "function 'zzz' is not registered"),
+        Problem("steps[0].function", "no worker knows the function 'chrage' yet", "did you mean 'charge'?"),
+        Problem("on_finish.function", "no worker knows the function 'zzz' yet"),
     ]
     assert warned(made) == []
 

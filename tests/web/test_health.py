@@ -76,6 +76,14 @@ def test_a_check_that_never_ends_is_a_fault_and_costs_one_thread() -> None:
     assert len(started) == 1
 
 
+def test_a_check_that_fails_in_a_way_nobody_thought_of_is_a_fault() -> None:
+    def check() -> None:
+        raise PermissionError("no right to look")
+
+    failing = BoundedCheck(check)
+    assert failing.fault(failing.start()) == "PermissionError: no right to look"
+
+
 def test_a_check_is_made_anew_once_the_last_has_ended() -> None:
     said = iter([NotReady("broken"), None])
 

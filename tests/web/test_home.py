@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import text
 
 from orchestrator.store.db import Database
 from orchestrator.store.workers import WorkerInfo, announce, mark_stopped
@@ -27,6 +29,17 @@ def test_says_when_the_database_cannot_be_read(closed_port: int) -> None:
     answer = client.get("/")
     assert answer.status_code == 200
     assert "cannot be read" in answer.text
+
+
+def test_says_on_one_line_that_the_database_is_not_migrated(
+    client: FlaskClient, db: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    with db.transaction() as conn:
+        conn.execute(text("DROP SCHEMA public CASCADE"))
+    assert "cannot be read" in client.get("/").text
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "orchestrator db upgrade" in told
+    assert "\n" not in told
 
 
 def test_names_the_commands_to_go_on_with(client: FlaskClient) -> None:

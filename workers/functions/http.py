@@ -12,6 +12,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 
 from orchestrator.errors import Fail
 from orchestrator.functions import function
+from workers.functions.texts import decoded, expected
 
 _SHOWN_CHARACTERS = 500
 _PRIVATE = ("Authorization", "Cookie", "Proxy-authorization")
@@ -42,10 +43,10 @@ def request(
     A status other than 2xx fails the step, unless `expect` names it. `timeout` in seconds, for each wait.
     """
     sent = _request(url, method, dict(headers or {}), params, json, body)
-    expected = (expect,) if isinstance(expect, int) else expect
+    wanted = expected(expect)
     with _open(sent, timeout) as answer:
         text = _read(answer, max_bytes)
-        if (answer.status not in expected) if expected else not 200 <= answer.status < 300:
+        if (answer.status not in wanted) if wanted else not 200 <= answer.status < 300:
             raise UnexpectedStatus(
                 f"{method} {_shown(url)}: {answer.status} {answer.reason}: {text[:_SHOWN_CHARACTERS]}"
             )
@@ -95,7 +96,7 @@ def _read(answer: HTTPResponse, max_bytes: int) -> str:
     data = answer.read(max_bytes + 1)
     if len(data) > max_bytes:
         raise BodyTooLarge(f"the answer has more than {max_bytes} bytes (`max_bytes`)")
-    return data.decode(answer.headers.get_content_charset("utf-8"), "replace").replace("\0", "\ufffd")
+    return decoded(data, answer.headers.get_content_charset("utf-8"))
 
 
 def _answer(answer: HTTPResponse, text: str) -> dict[str, Any]:

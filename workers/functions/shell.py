@@ -15,6 +15,7 @@ from typing import Any
 from orchestrator.config import Config
 from orchestrator.errors import Fail
 from orchestrator.functions import function
+from workers.functions.texts import decoded, expected
 
 _CHUNK = 65_536
 _SHOWN_CHARACTERS = 500
@@ -56,8 +57,7 @@ def run(
     except BaseException:  # the attempt was interrupted
         _kill(process)
         raise
-    expected = (expect,) if isinstance(expect, int) else expect
-    if process.returncode not in expected:
+    if process.returncode not in expected(expect):
         raise CommandFailed(f"{argv[0]} ended with exit code {process.returncode}: {stderr[-_SHOWN_CHARACTERS:]}")
     return {"exit_code": process.returncode, "stdout": stdout, "stderr": stderr}
 
@@ -95,7 +95,7 @@ def _gather(process: subprocess.Popen[bytes], ends: float, max_bytes: int) -> tu
                 buffer += data[: max_bytes - len(buffer)]
         process.wait(_left(ends))
     stdout, stderr = kept.values()
-    return _text(stdout), _text(stderr)
+    return decoded(stdout), decoded(stderr)
 
 
 def _left(ends: float) -> float:
@@ -103,10 +103,6 @@ def _left(ends: float) -> float:
     if left <= 0:
         raise TimeoutError
     return left
-
-
-def _text(data: bytes | bytearray) -> str:
-    return data.decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from orchestrator.domain.definition import Definition, Step
-from orchestrator.domain.near import did_you_mean
+from orchestrator.domain.near import near_hint
 from orchestrator.domain.paths import child
 from orchestrator.errors import Problem
 
@@ -34,7 +34,7 @@ class Findings:
         self._hints += 1
         if self._hints > _MOST_HINTS:
             return None
-        return did_you_mean(name, names).removeprefix("; ") or None
+        return near_hint(name, names)
 
 
 class Draft:

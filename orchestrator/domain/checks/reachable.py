@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping
 from orchestrator.domain.definition import Definition, Edge, EdgeOn, OnError, OnUnreachable, Step, StepKind, TriggerRule
 from orchestrator.domain.graph import make_plan
 from orchestrator.domain.rules import needed
+from orchestrator.domain.states import StepStatus
 
-Ends = frozenset[str]
-_SKIPPED: Ends = frozenset({"skipped"})
-_NOT_STARTED: Ends = frozenset({"skipped", "upstream_failed"})
-_STARTED: Ends = frozenset({"succeeded", "failed", "skipped"})
+_S = StepStatus
+Ends = frozenset[StepStatus]
+_SKIPPED: Ends = frozenset({_S.SKIPPED})
+_NOT_STARTED: Ends = frozenset({_S.SKIPPED, _S.UPSTREAM_FAILED})
+_STARTED: Ends = frozenset({_S.SUCCEEDED, _S.FAILED, _S.SKIPPED})
 _WANTED = {
-    EdgeOn.SUCCESS: frozenset({"succeeded"}),
-    EdgeOn.FAILURE: frozenset({"failed"}),
-    EdgeOn.COMPLETE: frozenset({"succeeded", "failed"}),
+    EdgeOn.SUCCESS: frozenset({_S.SUCCEEDED}),
+    EdgeOn.FAILURE: frozenset({_S.FAILED}),
+    EdgeOn.COMPLETE: frozenset({_S.SUCCEEDED, _S.FAILED}),
     EdgeOn.SKIPPED: _SKIPPED,
 }
 
@@ -29,7 +31,7 @@ def never_started(definition: Definition) -> Iterator[Step]:
         if _can_start(step, steps, ends):
             ends[step.name] = _ends(step)
         else:
-            ends[step.name] = _NOT_STARTED | {"failed"}
+            ends[step.name] = _NOT_STARTED | {_S.FAILED}
             yield step
 
 
@@ -38,11 +40,11 @@ def _ends(step: Step) -> Ends:
     if step.kind is StepKind.FUNCTION or "{{" in repr((step.input, step.publish)):
         own = _STARTED
     else:
-        own = frozenset({"succeeded"}) if step.when is None else _STARTED
+        own = frozenset({_S.SUCCEEDED}) if step.when is None else _STARTED
     if not step.depends_on:
         return own
     fails = step.on_unreachable is OnUnreachable.FAIL or any(edge.when is not None for edge in step.depends_on)
-    return own | _NOT_STARTED | (frozenset({"failed"}) if fails else frozenset())
+    return own | _NOT_STARTED | (frozenset({_S.FAILED}) if fails else frozenset())
 
 
 def _can_start(step: Step, steps: Mapping[str, Step], ends: Mapping[str, Ends]) -> bool:
@@ -57,13 +59,13 @@ def _can_be_satisfied(edge: Edge, steps: Mapping[str, Step], ends: Mapping[str, 
     if edge.when == "false":
         return False
     goes_on = edge.on is EdgeOn.SUCCESS and steps[edge.step].on_error is OnError.CONTINUE
-    wanted = _WANTED[edge.on] | ({"failed"} if goes_on else frozenset())
+    wanted = _WANTED[edge.on] | ({_S.FAILED} if goes_on else frozenset())
     return bool(wanted & ends[edge.step])
 
 
 def _rule_can_be_met(step: Step, ends: Mapping[str, Ends]) -> bool:
     sources = [ends[edge.step] for edge in step.depends_on]
-    failed = [bool(end & {"failed", "upstream_failed"}) for end in sources]
+    failed = [bool(end & {_S.FAILED, _S.UPSTREAM_FAILED}) for end in sources]
     if not sources:
         return True
     match step.trigger_rule:
@@ -72,6 +74,6 @@ def _rule_can_be_met(step: Step, ends: Mapping[str, Ends]) -> bool:
         case TriggerRule.ONE_FAILED:
             return any(failed)
         case TriggerRule.ALL_SKIPPED:
-            return all("skipped" in end for end in sources)
+            return all(_S.SKIPPED in end for end in sources)
         case _:
             return True

@@ -11,7 +11,8 @@ from orchestrator.domain.checks.graph import edge_place
 from orchestrator.domain.checks.names import Reader, check_names
 from orchestrator.domain.checks.upstream import not_upstream
 from orchestrator.domain.definition import Edge, Step, StepKind
-from orchestrator.domain.expressions import Expression, References, Template, compile_expression, compile_template
+from orchestrator.domain.expressions import References, read_expression, read_template, words
+from orchestrator.domain.limits import Limits
 from orchestrator.domain.paths import child
 from orchestrator.errors import ExpressionError
 
@@ -24,16 +25,17 @@ EDGE = STEP | {"result", "error"}
 AGAIN = EDGE | {"attempt"}
 
 _ROOTS = {"publish": SUCCESS, "publish_on_failure": FAILURE, "queue": STEP, "timeout": STEP, "total_timeout": STEP}
-# Nobody reads more; compiling takes long.
+# Nobody reads more.
 _MOST_FAULTS = 1000
 
 Place = Callable[[str], str]
 Reads = Callable[[frozenset[str]], Reader]
+Read = Callable[[str], References]
 
 
-def check_templates(draft: Draft, findings: Findings, *, edges_known: bool) -> None:
+def check_templates(draft: Draft, findings: Findings, limits: Limits, *, edges_known: bool) -> None:
     """All templates. `edges_known`: no edge of the document was left out, so it can be told what is upstream."""
-    checker = _Checker(draft, findings)
+    checker = _Checker(draft, findings, limits.expression_words)
     for index, step in enumerate(draft.definition.steps):
         checker.step(index, step)
     for name, step in draft.definition.handlers.items():
@@ -45,10 +47,15 @@ def check_templates(draft: Draft, findings: Findings, *, edges_known: bool) -> N
 
 
 class _Checker:
-    """Gathers which step reads which; the reads are looked up in the graph together at the end."""
+    """Gathers which step reads which; the reads are looked up in the graph together at the end.
 
-    def __init__(self, draft: Draft, findings: Findings) -> None:
+    Equal texts are read once. All others together may have `words_left` words, for reading them takes long.
+    """
+
+    def __init__(self, draft: Draft, findings: Findings, most_words: int) -> None:
         self.draft, self.findings = draft, findings
+        self.most_words = self.words_left = most_words
+        self.known: dict[tuple[Read, str], References] = {}
         self.faults = 0
         self.reads: dict[tuple[str, str], list[tuple[str, str]]] = {}  # (step, what it reads) -> (path, its own name)
 
@@ -87,21 +94,31 @@ class _Checker:
     def value(self, path: str, value: Any, reader: Reader) -> None:
         """Every text with an expression inside a JSON value."""
         for at, text in _texts(path, value):
-            self._compile(at, text, compile_template, reader)
+            self._check(at, text, read_template, reader)
 
     def _expression(self, path: str, text: str, reader: Reader) -> None:
-        self._compile(path, text, compile_expression, reader)
+        self._check(path, text, read_expression, reader)
 
-    def _compile(self, path: str, text: str, compiled: Callable[[str], Template | Expression], reader: Reader) -> None:
-        if self.faults >= _MOST_FAULTS:
+    def _check(self, path: str, text: str, read: Read, reader: Reader) -> None:
+        if self.faults >= _MOST_FAULTS or self.words_left < 0:
             return
         try:
-            references = compiled(text).references
+            references = self._references(text, read)
         except ExpressionError as error:
             self.faults += 1
             self.findings.add(path, str(error))
         else:
             self._names(path, references, reader)
+
+    def _references(self, text: str, read: Read) -> References:
+        if (read, text) not in self.known:
+            self.words_left -= words(text)
+            if self.words_left < 0:
+                raise ExpressionError(
+                    f"the document's expressions up to this one have more than {self.most_words} words and signs"
+                )
+            self.known[read, text] = read(text)
+        return self.known[read, text]
 
     def _names(self, path: str, references: References, reader: Reader) -> None:
         if not references.roots:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -97,12 +97,9 @@ def _waypoints(above: Item, below: Item, columns: list[list[Item]]) -> list[Item
 def _order(columns: list[list[Item]]) -> None:
     """Sort each column by where the neighbours of its items are, forth and back (the barycentre method)."""
     _number(columns)
-    for sweep in range(_SWEEPS):
-        forth = sweep % 2 == 0
-        for column in columns if forth else reversed(columns):
-            column.sort(key=lambda item: _middle(item.before if forth else item.after, item.y))
-            for row, item in enumerate(column):
-                item.y = float(row)
+    for column, forth in _sweeps(columns):
+        column.sort(key=lambda item: _middle(item, forth))
+        _number([column])
 
 
 def _number(columns: list[list[Item]]) -> None:
@@ -111,18 +108,25 @@ def _number(columns: list[list[Item]]) -> None:
             item.y = float(row)
 
 
-def _middle(neighbours: Sequence[Item], otherwise: float) -> float:
-    return sum(item.y for item in neighbours) / len(neighbours) if neighbours else otherwise
+def _sweeps(columns: list[list[Item]]) -> Iterator[tuple[list[Item], bool]]:
+    """Every column again and again, forth (True) and back."""
+    for sweep in range(_SWEEPS):
+        forth = sweep % 2 == 0
+        yield from ((column, forth) for column in (columns if forth else reversed(columns)))
+
+
+def _middle(item: Item, forth: bool) -> float:
+    """Where its neighbours on the side the sweep comes from are; where it is itself when it has none."""
+    neighbours = item.before if forth else item.after
+    return sum(other.y for other in neighbours) / len(neighbours) if neighbours else item.y
 
 
 def _place(columns: list[list[Item]]) -> None:
     """Move items towards their neighbours without changing the order in any column."""
-    for sweep in range(_SWEEPS):
-        forth = sweep % 2 == 0
-        for column in columns if forth else reversed(columns):
-            wanted = [_middle(item.before if forth else item.after, item.y) for item in column]
-            for item, y in zip(column, _apart(column, wanted), strict=True):
-                item.y = y
+    for column, forth in _sweeps(columns):
+        wanted = [_middle(item, forth) for item in column]
+        for item, y in zip(column, _apart(column, wanted), strict=True):
+            item.y = y
     top = min((item.y for column in columns for item in column), default=0.0)
     for column in columns:
         for item in column:

@@ -11,7 +11,7 @@ from marshmallow import ValidationError, fields
 
 from orchestrator.domain.definition import HANDLER_NAMES
 from orchestrator.domain.format.messages import NULL, QUOTES, REQUIRED, Message, not_a, unavailable, wrong
-from orchestrator.domain.near import did_you_mean
+from orchestrator.domain.near import near_hint
 
 TEN_YEARS = 10 * 365 * 86400
 NAME_LENGTH = 255
@@ -131,7 +131,7 @@ class Choice(Part):
         raise wrong(f"must be one of {', '.join(self.values)}; {shown} is not", lambda: self._near(value))
 
     def _near(self, value: Any) -> str | None:
-        return did_you_mean(value, self.values).removeprefix("; ") or None if isinstance(value, str) else None
+        return near_hint(value, self.values) if isinstance(value, str) else None
 
     def shape(self) -> dict[str, Any]:
         return {"enum": self.values}

@@ -10,8 +10,8 @@ from marshmallow import EXCLUDE, ValidationError, fields, validates_schema
 from marshmallow import Schema as Marshmallow
 
 from orchestrator.domain.format.fields import Name, Part, Unavailable
-from orchestrator.domain.format.messages import NOT_A_MAP, NULL, REQUIRED, Message, not_a, wrong
-from orchestrator.domain.near import did_you_mean
+from orchestrator.domain.format.messages import NOT_A_MAP, Message, not_a, wrong
+from orchestrator.domain.near import near_hint
 
 # What the keys are called elsewhere.
 _ELSEWHERE = {
@@ -51,16 +51,10 @@ class Strict(Marshmallow):
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def _check_keys(self, data: Any, original_data: Any, **_: Any) -> None:
         if isinstance(original_data, Mapping):
-            self.check_keys(original_data)
-
-    def check_keys(self, given: Mapping[str, Any]) -> None:
-        """Raise for keys that are not known."""
-        known = self.known()
-        if given.keys() <= known.keys():
-            return
-        problems = {key: [self._unknown(key, known)] for key in given if key not in known}
-        if problems:
-            raise ValidationError(problems)
+            known = self.known()
+            problems = {key: [self._unknown(key, known)] for key in original_data if key not in known}
+            if problems:
+                raise ValidationError(problems)
 
     @classmethod
     @cache
@@ -76,7 +70,7 @@ def _near_key(key: str, known: Mapping[str, Any]) -> str:
     elsewhere = _ELSEWHERE.get(key)
     if elsewhere in known:
         return f"did you mean '{elsewhere}'?"
-    return did_you_mean(key, known).removeprefix("; ") or f"its keys are {', '.join(_offered(known))}"
+    return near_hint(key, known) or f"its keys are {', '.join(_offered(known))}"
 
 
 def _offered(known: Mapping[str, Any]) -> list[str]:
@@ -86,14 +80,8 @@ def _offered(known: Mapping[str, Any]) -> list[str]:
 class Map(fields.Nested):
     """A map with the keys of a `Strict` schema."""
 
-    def __init__(self, schema: type[Strict], description: str, *, required: bool = False):
-        super().__init__(
-            schema,
-            required=required,
-            allow_none=not required,
-            metadata={"description": description},
-            error_messages={"required": REQUIRED, "null": NULL},
-        )
+    def __init__(self, schema: type[Strict], description: str):
+        super().__init__(schema, allow_none=True, metadata={"description": description})
         self.of = schema
 
 

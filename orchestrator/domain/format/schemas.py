@@ -1,4 +1,4 @@
-"""Every key of a workflow document (SPEC section 1), with what it means."""
+"""Every key of a workflow document (docs/definition.md), with what it means."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from orchestrator.domain.json_schema.budget import TooCostly, spend
+from orchestrator.domain.json_schema.references import REFERENCES
 
 Resolve = Callable[[str], Any]
 _DEEPEST = 200
@@ -57,7 +58,7 @@ class _Filling:
                 continue
             seen.add(id(part))
             yield part
-            todo.extend(self.resolve(part[key]) for key in ("$ref", "$dynamicRef") if key in part)
+            todo.extend(self.resolve(part[key]) for key in REFERENCES if key in part)
             todo.extend(part.get("allOf", ()))
 
 

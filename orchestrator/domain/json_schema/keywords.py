@@ -11,6 +11,7 @@ from jsonschema import ValidationError
 
 from orchestrator.domain.json_schema.budget import spend
 from orchestrator.domain.json_schema.patterns import search
+from orchestrator.domain.json_schema.references import REFERENCES
 
 Found = Iterator[ValidationError]
 resolver: ContextVar[Callable[[str], Any]] = ContextVar("orchestrator_schema_resolver")
@@ -120,7 +121,7 @@ def _own_indexes(validator: Any, instance: list[Any], schema: Mapping[str, Any])
 
 def _applied(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
     """The schemas that hold for the same value, where they do."""
-    for key in ("$ref", "$dynamicRef"):
+    for key in REFERENCES:
         if key in schema:
             yield resolver.get()(schema[key])
     for key in ("allOf", "anyOf", "oneOf"):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.domain.near import did_you_mean
+from orchestrator.domain.near import near_hint
 from orchestrator.domain.paths import join, quoted
 from orchestrator.domain.sandbox.words import kind
 from orchestrator.errors import Problem
@@ -44,7 +44,7 @@ def _hint(error: Refusal) -> str | None:
     if error.message != "unexpected" or not isinstance(error.schema, Mapping):
         return None
     key = str(error.relative_path[-1]) if error.relative_path else ""
-    return did_you_mean(key, error.schema.get("properties", ())).removeprefix("; ") or None
+    return near_hint(key, error.schema.get("properties", ()))
 
 
 def _type(error: Refusal) -> str:

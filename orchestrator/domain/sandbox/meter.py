@@ -12,7 +12,6 @@ from orchestrator.errors import ExpressionError
 MAX_RANGE = 100_000  # elements of one range() or one repeated list
 MAX_TEXT = 1 << 20  # characters of one text an operation makes
 MAX_INT_BITS = 14_000  # of one whole number: just under the 4,300 digits Python turns into text
-MAX_DEPTH = 200  # of a value, as for what a function returns
 ITEM = 32  # work charged for an element that is made: about the bytes it takes
 _READ = 8  # and for one that is only looked at
 _VISIT = 16  # and for one that is visited in Python

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, NoReturn
 
 from jinja2 import StrictUndefined
 from jinja2.exceptions import UndefinedError
 
+from orchestrator.domain.near import nearest
 from orchestrator.domain.sandbox.words import kind, quote
 
 _SHOWN = 12  # names listed in a message
@@ -84,8 +84,8 @@ def _there(names: Iterable[Any], wanted: Any, what: str) -> str:
 
 def similar(wanted: Any, known: Iterable[str]) -> str:
     """` (did you mean 'charge'?)`, or nothing."""
-    close = get_close_matches(str(wanted)[:100], known, n=1)
-    return f" (did you mean {quote(close[0])}?)" if close else ""
+    near = nearest(str(wanted)[:100], known)
+    return f" (did you mean {quote(near)}?)" if near is not None else ""
 
 
 def refuse_missing(values: Iterable[Any]) -> None:

@@ -8,9 +8,10 @@ from datetime import date, datetime, time
 from math import isfinite
 from typing import Any
 
-from orchestrator.domain.sandbox.meter import MAX_DEPTH, MAX_INT_BITS, MAX_TEXT, Meter
+from orchestrator.domain.sandbox.meter import MAX_INT_BITS, MAX_TEXT, Meter
 from orchestrator.domain.sandbox.missing import Missing, fail
 from orchestrator.domain.sandbox.words import kind
+from orchestrator.domain.values import MAX_DEPTH
 from orchestrator.errors import ExpressionError
 
 Charge = Callable[[int], None]

@@ -13,6 +13,7 @@ from orchestrator.domain.sandbox.environment import parse
 from orchestrator.domain.sandbox.filters import FILTERS, TESTS, unknown
 from orchestrator.domain.sandbox.functions import FUNCTIONS, unknown_function
 from orchestrator.domain.sandbox.missing import joined
+from orchestrator.domain.sandbox.shortcut import shortcut
 from orchestrator.errors import ExpressionError
 
 MAX_SOURCE = 1 << 15  # characters of one expression
@@ -20,6 +21,7 @@ _MAX_BRACKETS = 32  # brackets within brackets: Jinja's parser takes some 14 cal
 _MAX_TREE = 150  # levels of the tree: a sum of 150 terms
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|['"(\[{)\]}]""", re.DOTALL)
+_WORD = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\w+|[^\w\s]""", re.DOTALL)
 _LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\"""", re.DOTALL)
 _ESCAPE = re.compile(r"""\\([abfnrtvxuUN'"\\\n]|(?![4-7][0-7][0-7])[0-7])?""")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
@@ -84,6 +86,11 @@ def split(text: str) -> list[tuple[bool, str]]:
     return [piece for piece in pieces if piece[0] or piece[1]]
 
 
+def words(text: str) -> int:
+    """How many words, text literals and signs there are in a text: about what reading it costs."""
+    return len(_WORD.findall(text))
+
+
 def unwrap(text: str) -> str:
     """The source in `{{ source }}`, or `text` itself when it is a bare expression."""
     bare = text.strip()
@@ -131,6 +138,11 @@ def read(source: str) -> nodes.Expr:
     """The checked tree of one expression. Raises `ExpressionError`, without naming the expression."""
     if len(source) > MAX_SOURCE:
         raise ExpressionError(f"it is longer than {MAX_SOURCE} characters")
+    simple = shortcut(source)
+    return _read(source) if simple is None else simple
+
+
+def _read(source: str) -> nodes.Expr:
     if not source.strip():
         raise ExpressionError("it is empty")
     if any(depth >= _MAX_BRACKETS for _, depth, _ in _brackets(source, 0)):

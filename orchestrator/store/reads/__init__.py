@@ -6,8 +6,10 @@ secret fields masked. None of them locks, counts a whole table or reads a row it
 
 from __future__ import annotations
 
+from orchestrator.store.reads.apps import list_apps
 from orchestrator.store.reads.attempts import list_attempts
-from orchestrator.store.reads.brief import RunNow, StepBrief, list_briefs, run_now, run_status, step_statuses
+from orchestrator.store.reads.audit import list_audit
+from orchestrator.store.reads.brief import RunNow, StepBrief, get_brief, list_briefs, run_now, run_status, step_statuses
 from orchestrator.store.reads.events import list_events
 from orchestrator.store.reads.find import find_run
 from orchestrator.store.reads.functions import list_functions
@@ -26,10 +28,13 @@ __all__ = [
     "RunSecrets",
     "StepBrief",
     "find_run",
+    "get_brief",
     "get_run",
     "get_step",
     "last_logs",
+    "list_apps",
     "list_attempts",
+    "list_audit",
     "list_briefs",
     "list_events",
     "list_functions",

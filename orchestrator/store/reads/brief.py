@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.states import RunStatus, StepStatus
-from orchestrator.errors import NotFound
+from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
+from orchestrator.store.reads.steps import unknown_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,6 @@ class RunNow:
     app: str
     status: RunStatus
     closing: RunStatus | None
-    step_count: int
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -39,7 +39,7 @@ class RunNow:
 
 _RUN = text("""
 SELECT r.id, w.name AS workflow, v.number AS revision, r.revision_id, a.name AS app, r.status,
-  r.final_status AS closing, r.step_count, r.created_at, r.started_at, r.finished_at, r.deadline_at, r.paused_at,
+  r.final_status AS closing, r.created_at, r.started_at, r.finished_at, r.deadline_at, r.paused_at,
   r.pause_reason, r.cancel_reason, r.error, orchestrator_now() AS now
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
 JOIN apps a ON a.id = r.app_id WHERE r.id = :id
@@ -50,7 +50,7 @@ def run_now(conn: Connection, run_id: str) -> RunNow:
     """The run as it stands; raises `NotFound`."""
     row = conn.execute(_RUN, {"id": run_id}).first() if is_id(run_id) else None
     if row is None:
-        raise NotFound(f"there is no run {run_id}")
+        raise unknown_run(run_id)
     values = dict(row._mapping) | {"id": str(row.id), "revision_id": str(row.revision_id)}
     values["status"] = RunStatus(row.status)
     values["closing"] = RunStatus(row.closing) if row.closing and not values["status"].terminal else None
@@ -59,7 +59,7 @@ def run_now(conn: Connection, run_id: str) -> RunNow:
 
 @dataclass(frozen=True, slots=True)
 class StepBrief:
-    """A step without its input and output. `remaining` counts sources.
+    """A step without its input and output.
 
     `max_attempts` is the number of the last attempt it may have, lost ones and those before an operator's retry
     included, so that "attempt 3 of 4" is always true.
@@ -71,11 +71,8 @@ class StepBrief:
     reason: str | None
     attempt: int
     max_attempts: int | None
-    lost: int
     worker: str | None
     queue: str | None
-    remaining: int
-    ready_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
     next_attempt_at: datetime | None
@@ -87,15 +84,16 @@ class StepBrief:
 
 _BRIEF = """
 SELECT s.position, s.name, s.status, s.reason, s.attempt,
-  s.attempt_base + s.lost_count + s.max_attempts AS max_attempts, s.lost_count AS lost,
-  coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.queue, s.remaining_sources AS remaining,
-  s.ready_at, s.started_at, s.finished_at, s.next_attempt_at, s.cancel_requested_at IS NOT NULL AS cancel_requested,
+  s.attempt_base + s.lost_count + s.max_attempts AS max_attempts,
+  coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.queue,
+  s.started_at, s.finished_at, s.next_attempt_at, s.cancel_requested_at IS NOT NULL AS cancel_requested,
   s.progress, s.error ->> 'type' AS error_type, left(s.error ->> 'message', 1000) AS error_message
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
 WHERE s.run_id = :run_id {statuses} ORDER BY s.position LIMIT :limit
 """
 _ALL = text(_BRIEF.format(statuses=""))
 _SOME = text(_BRIEF.format(statuses="AND s.status = ANY(:statuses)"))
+_NAMED = text(_BRIEF.format(statuses="AND s.name = :name"))
 
 
 def list_briefs(
@@ -106,7 +104,19 @@ def list_briefs(
     if statuses:
         values["statuses"] = [status.value for status in statuses]
     rows = conn.execute(_SOME if statuses else _ALL, values)
-    return [StepBrief(**{**row._mapping, "status": StepStatus(row.status)}) for row in rows]
+    return [_step_brief(row) for row in rows]
+
+
+def get_brief(conn: Connection, run_id: str, name: str) -> StepBrief:
+    """The step of this name; raises `NotFound` naming a near one."""
+    row = conn.execute(_NAMED, {"run_id": run_id, "name": name, "limit": 1}).first()
+    if row is None:
+        raise unknown_step(conn, run_id, name)
+    return _step_brief(row)
+
+
+def _step_brief(row: Row[Any]) -> StepBrief:
+    return StepBrief(**{**row._mapping, "status": StepStatus(row.status)})
 
 
 def run_status(conn: Connection, run_id: str) -> RunStatus:
@@ -114,7 +124,7 @@ def run_status(conn: Connection, run_id: str) -> RunStatus:
     found = text("SELECT status FROM workflow_runs WHERE id = :id")
     status = conn.execute(found, {"id": run_id}).scalar() if is_id(run_id) else None
     if status is None:
-        raise NotFound(f"there is no run {run_id}")
+        raise unknown_run(run_id)
     return RunStatus(status)
 
 

@@ -6,7 +6,7 @@ import re
 
 from sqlalchemy import Connection, text
 
-from orchestrator.errors import InvalidInput, NotFound, Problem
+from orchestrator.errors import InvalidInput, NotFound, Problem, unknown_run
 
 LATEST = "latest"
 SHORTEST = 6
@@ -48,7 +48,7 @@ def _only(conn: Connection, wanted: str, digits: str) -> str:
     if not found:
         found = list(conn.execute(_END, {"recent": _RECENT, "pattern": f"%{digits}"}).scalars())
     if not found:
-        raise NotFound(f"there is no run {wanted}")
+        raise unknown_run(wanted)
     if len(found) > 1:
         several = ", ".join(map(str, found[:2])) + (", ..." if len(found) > 2 else "")
         raise InvalidInput([Problem("", f"'{wanted}' fits several runs", several)], "unclear run")

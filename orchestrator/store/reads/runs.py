@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.states import RunStatus
-from orchestrator.errors import NotFound
+from orchestrator.errors import NotFound, unknown_run
 from orchestrator.ids import is_id
 from orchestrator.store.reads.page import Page, id_cursor, iso
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, secrets_of
@@ -50,10 +50,10 @@ _THESE = text(f"{_SHAPE} WHERE r.id = ANY(CAST(:ids AS uuid[])) ORDER BY r.id DE
 
 
 def get_run(conn: Connection, run_id: str) -> dict[str, Any]:
-    """The run as SPEC section 10 shapes it; raises `NotFound`."""
+    """The run as docs/cli.md shapes it; raises `NotFound`."""
     rows = conn.execute(_ONE, {"id": run_id}).all() if is_id(run_id) else []
     if not rows:
-        raise NotFound(f"there is no run {run_id}")
+        raise unknown_run(run_id)
     return _shape_all(conn, rows)[0]
 
 

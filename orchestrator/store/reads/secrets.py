@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from orchestrator.domain.masking import NOTHING_SECRET, Masker
-from orchestrator.domain.secret_fields import find_secrets, has_secrets, mask_echoes, mask_fields
+from orchestrator.domain.secret_fields import find_secrets, has_secrets, mask_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class RunSecrets:
 
     def show(self, value: Any) -> Any:
         """Any JSON of the run (a step's input, an error, a log line) without the secrets it echoes."""
-        return mask_echoes(self.masker, value)
+        return self.masker.value(value)
 
 
 _SCHEMAS = text("""

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.states import StepStatus
-from orchestrator.errors import NotFound
+from orchestrator.errors import NotFound, unknown_run
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.runs import count_steps
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
@@ -37,7 +37,7 @@ def list_steps(
     *,
     secrets: RunSecrets | None = None,
 ) -> Page:
-    """A page of a run's steps as SPEC section 10 shapes them, in one or any of several states if given.
+    """A page of a run's steps as docs/cli.md shapes them, in one or any of several states if given.
 
     Empty for a run that is not there.
     """
@@ -73,7 +73,7 @@ def unknown_step(conn: Connection, run_id: str, name: str) -> NotFound:
     names = text("SELECT name FROM workflow_run_steps WHERE run_id = :run_id ORDER BY position")
     known = conn.execute(names, {"run_id": run_id}).scalars().all()
     if not known:
-        return NotFound(f"there is no run {run_id}")
+        return unknown_run(run_id)
     return NotFound(f"the run has no step '{name}'{did_you_mean(name, known)}")
 
 

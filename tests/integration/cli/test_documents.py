@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator import Orchestrator
+from orchestrator.domain.definition_schema import definition_schema
+from orchestrator.errors import InvalidDefinition
 from orchestrator.store.db import Database
 from orchestrator.store.workers import announce_functions
-from tests.hands import Hands
+from tests.hands import Hands, announce
 from tests.integration.cli.conftest import Cli
 
 ORDER = """
@@ -39,6 +45,19 @@ def test_a_valid_document_is_told_so_without_any_server(bare: Cli, order: Path) 
     said = bare("validate", order)
     assert (said.code, said.err) == (0, "")
     assert said.out == f"✓ {order}: 'order' is valid, 2 steps\n"
+
+
+def test_the_schema_of_the_format_is_printed_without_any_server(bare: Cli) -> None:
+    said = bare("validate", "--schema")
+    assert (said.code, said.err) == (0, "")
+    assert said.json == definition_schema() == bare("validate", "--schema", "--json").json
+
+
+@pytest.mark.parametrize("args", [[], ["--schema", "order.yaml"]], ids=["neither", "both"])
+def test_validate_takes_either_files_or_the_wish_for_the_schema(bare: Cli, args: list[str]) -> None:
+    said = bare("validate", *args)
+    assert (said.code, said.out) == (2, "")
+    assert "Give one FILE or more to check, or --schema" in said.err
 
 
 def test_every_problem_is_told_with_its_path_and_its_hint(bare: Cli, order: Path, broken: Path) -> None:
@@ -122,13 +141,44 @@ def test_a_function_no_worker_has_announced_is_warned_about_once_workers_have_an
     cli: Cli, db: Database, order: Path
 ) -> None:
     assert "warning" not in cli("register", order).out
-    spec = {"module": "m", "queue": None, "description": None, "input_schema": None}
     with db.transaction() as conn:
-        announce_functions(conn, [{"name": "okay"} | spec])
+        announce(conn, "okay")
     said = cli("register", order)
     assert said.code == 0
-    assert "  warning: steps[0].function: function 'ok' is not registered" in said.out
+    assert "  warning: steps[0].function: no worker knows the function 'ok' yet" in said.out
     assert len(cli("register", order, "--json").json["items"][0]["warnings"]) == 2
+
+
+@pytest.fixture
+def client(cli: Cli) -> Iterator[Orchestrator]:
+    """The Python client with the command line's environment."""
+    client = Orchestrator.from_env()
+    yield client
+    client.close()
+
+
+def test_the_python_client_warns_of_what_the_command_line_does(
+    cli: Cli, client: Orchestrator, db: Database, order: Path
+) -> None:
+    for announced in ((), ("okay",), ("okay", "ok")):
+        with db.transaction() as conn:
+            announce(conn, *announced)
+        told = cli("register", order, "--json").json["items"][0]["warnings"]
+        assert [asdict(warning) for warning in client.register(order).warnings] == told
+        assert bool(told) == (announced == ("okay",))
+
+
+@pytest.mark.parametrize(("setting", "value"), [("MAX_STEPS", "1"), ("MAX_DOCUMENT_BYTES", "60")])
+def test_the_python_client_refuses_what_the_command_line_does(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, order: Path, setting: str, value: str
+) -> None:
+    monkeypatch.setenv(f"ORCHESTRATOR_{setting}", value)
+    told = cli("register", order, "--json").json["items"][0]["problems"]
+    client = Orchestrator.from_env()
+    with closing(client), pytest.raises(InvalidDefinition) as refused:
+        client.register(order)
+    assert [asdict(problem) for problem in refused.value.problems] == told
+    assert value in told[0]["message"]
 
 
 @pytest.mark.parametrize(("form", "begins"), [("mermaid", "flowchart"), ("dot", "digraph"), ("svg", "<svg")])
@@ -145,6 +195,13 @@ def test_a_document_is_drawn(bare: Cli, order: Path, tmp_path: Path, form: str, 
     target = tmp_path / "drawn"
     assert bare("graph", order, "--format", form, "-o", target).out == ""
     assert target.read_text().rstrip("\n") == said.out.rstrip("\n")
+
+
+def test_a_drawing_that_cannot_be_written_says_where(bare: Cli, order: Path, tmp_path: Path) -> None:
+    target = tmp_path / "missing" / "order.svg"
+    said = bare("graph", order, "-o", target)
+    assert said.code == 2
+    assert f"cannot write '{target}': No such file or directory" in said.err
 
 
 def test_a_run_is_drawn_with_the_states_of_its_steps(cli: Cli, hands: Hands) -> None:
@@ -171,8 +228,8 @@ def test_announced_functions_are_listed(cli: Cli, db: Database) -> None:
 
 def test_local_functions_are_listed_without_any_server(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCHESTRATOR_FUNCTIONS", "orchestrator.examples.order")
-    assert "order.charge" in bare("functions", "--local").out
+    assert "example.order.charge" in bare("functions", "--local").out
     names = [item["name"] for item in bare("functions", "--local", "--json").json["items"]]
-    assert "order.charge" in names
+    assert {"example.order.charge", "python.echo"} <= set(names)
     monkeypatch.setenv("ORCHESTRATOR_FUNCTIONS", "no.such.module")
     assert bare("functions", "--local").code == 2

@@ -15,6 +15,7 @@ from tests.hands import Hands
 from tests.integration.cli.conftest import Cli, Said
 
 READS = [["runs"], ["show", "latest"], ["watch", "latest"], ["logs", "latest"], ["workers"], ["functions"], ["apps"]]
+READS += [["workflows"], ["audit"]]
 ACTS = [["cancel", "latest"], ["pause", "latest"], ["resume", "latest"], ["retry", "latest"], ["start", "order"]]
 NOBODY = "01234567-89ab-7cde-8f01-23456789abcd"
 
@@ -57,7 +58,7 @@ def test_a_wrong_setting_is_invalid(bare: Cli, monkeypatch: pytest.MonkeyPatch) 
         (["shwo"], "no command 'shwo'. Did you mean 'show'?"),
         (["show"], "Missing argument 'RUN'"),
         (["runs", "--status", "broken"], "'broken' is not one of"),
-        (["runs", "--since", "yesterday"], "'yesterday' is no time"),
+        (["runs", "--since", "yesterday"], "'yesterday' is not a time"),
         (["runs", "--limit", "0"], "0 is not in the range"),
         (["start", "order", "--inptu", "1"], "No such option"),
         (["register", "x.yaml", "--app", "a", "--group", "b"], "one owner"),
@@ -78,7 +79,7 @@ def test_a_run_that_is_not_there_is_not_found(shared_cli: Cli, command: str) -> 
     assert_told(shared_cli(command, "latest"), 3, "there is no run yet")
 
 
-@pytest.mark.parametrize("command", ["show", "watch", "logs", "graph", "cancel", "pause", "resume", "retry"])
+@pytest.mark.parametrize("command", ["show", "watch", "logs", "cancel", "pause", "resume", "retry"])
 def test_what_cannot_be_a_run_is_invalid(shared_cli: Cli, command: str) -> None:
     assert_told(shared_cli(command, "no-run"), 2, "'no-run' is not a run's id")
 
@@ -93,6 +94,8 @@ def test_a_workflow_app_step_or_file_that_is_not_there_is_not_found(cli: Cli, ha
     assert_told(cli("show", "latest", "--step", "chrage"), 3, "no step 'chrage'; did you mean 'charge'?")
     assert_told(cli("logs", "latest", "chrage"), 3, "no step 'chrage'; did you mean 'charge'?")
     assert_told(cli("graph", "none.yaml"), 3, "no file 'none.yaml'")
+    assert_told(cli("graph", "ordre"), 3, "no file or run 'ordre'", "no workflow 'ordre'; did you mean 'order'?")
+    assert_told(cli("apps", "defualt"), 3, "no app named 'defualt'; did you mean 'default'?")
     assert cli("validate", tmp_path / "none.yaml").code == 3
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from orchestrator.store.db import Database
 from orchestrator.store.workers import WorkerInfo, announce
 from tests.documents import document, step
-from tests.hands import Hands, audited
+from tests.hands import LEASE, Hands, audited
+from tests.hands import announce as announce_names
 from tests.integration.cli.conftest import Cli, work_off
 
 ORDER = document(step("charge"), step("ship", "charge"), name="order")
@@ -31,13 +34,52 @@ def order(cli: Cli, tmp_path: Path) -> str:
     return "order"
 
 
+def be_there(db: Database, *functions: str) -> None:
+    """A worker is alive that knows these functions, `ok` by default."""
+    with db.transaction() as conn:
+        announce(conn, WorkerInfo("w", "worker", "host", 7, ["default"], 4, "prefork", "1"))
+        announce_names(conn, *(functions or ("ok",)))
+
+
 def test_start_prints_the_runs_id_and_nothing_else(cli: Cli, hands: Hands, order: str) -> None:
+    be_there(hands.db)
     said = cli("start", order, "--input", '{"amount": 5}', "--tag", "eu", "--tag", "night")
     assert (said.code, said.err) == (0, "")
     run_id = said.out.strip()
     work_off(hands)
     view = cli("show", run_id, "--json").json["run"]
     assert (view["status"], view["input"], view["tags"]) == ("succeeded", {"amount": 5}, ["eu", "night"])
+
+
+def test_start_says_when_nobody_can_run_its_steps(cli: Cli, db: Database, order: str) -> None:
+    said = cli("start", order)
+    assert (said.code, said.err) == (
+        0,
+        "no worker is alive, so its steps wait: orchestrator worker, or orchestrator up for all at once\n",
+    )
+    be_there(db, "okay")
+    said = cli("start", order)
+    assert said.code == 0
+    assert said.err.startswith("no worker knows the function 'ok': start the workers with its module in")
+    be_there(db)
+    assert cli("start", order).err == ""
+
+
+def test_start_where_nothing_is_registered_says_how_to_begin(cli: Cli) -> None:
+    said = cli("start", "order")
+    assert (said.code, said.err) == (3, "orchestrator: nothing is registered yet: orchestrator register FILE\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [("in.json", "a file is given as --input @in.json"), ("{x: 1}", """in double ones? --input '{"amount": 5}'""")],
+)
+def test_an_input_that_is_no_json_is_told_with_how_it_is_given(cli: Cli, given: str, hint: str) -> None:
+    said = cli("start", "order", "--input", given)
+    assert said.code == 2
+    assert said.err.startswith("orchestrator: --input: it is not JSON")
+    assert hint in said.err
+    assert "--config '{" in cli("apps", "shop", "--config", "{x}").err
 
 
 def test_start_with_a_key_used_before_gives_the_first_run(cli: Cli, order: str) -> None:
@@ -165,6 +207,27 @@ def test_a_big_run_is_shown_in_part_unless_all_or_a_state_is_asked_for(cli: Cli,
     assert "✗ failed" not in cli("show", "latest", "--status", "succeeded").out
 
 
+def test_a_step_that_waits_is_shown_with_what_it_waits_for(cli: Cli, hands: Hands) -> None:
+    run_id = hands.start(ORDER)
+    lines = cli("show", run_id, "--step", "charge").out.splitlines()
+    assert lines[0] == "◌ charge queued: waits in queue 'default'"
+    assert "! no worker is alive that serves queue 'default': orchestrator worker --queues default" in lines
+    assert cli("show", run_id, "--step", "ship").out.startswith("· ship pending: waits for charge\n")
+
+
+def test_a_step_behind_busy_workers_says_so(cli: Cli, hands: Hands) -> None:
+    hands.start(ORDER)
+    (claimed,) = hands.claim()
+    with hands.db.transaction() as conn:
+        announce(conn, WorkerInfo(LEASE.worker_id, "worker", "host", 7, ["default"], 1, "prefork", "1"))
+    hands.start(ORDER)
+    told = "! every slot that serves queue 'default' is busy (1 of 1)"
+    assert told in cli("show", "latest").out
+    assert told in cli("show", "latest", "--step", "charge").out
+    hands.settle(claimed)
+    assert told not in cli("show", "latest").out
+
+
 def test_a_step_is_shown_with_its_values_attempts_and_traceback(cli: Cli, hands: Hands) -> None:
     run_id = hands.start(document(step("charge", function="fail", input={"message": "no [b]luck"}), name="order"))
     hands.work()
@@ -210,8 +273,27 @@ def test_runs_are_canceled_paused_resumed_and_retried_and_the_audit_log_says_by_
     item = cli("retry", run_id, "--json").json["items"][0]
     assert item == {"id": run_id, "status": "running", "done": "goes on: 2 steps opened again", "error": None}
     with db.transaction() as conn:
-        acts = [(reason, actor[:4]) for act in ("pause", "retry", "cancel") for actor, _, reason in audited(conn, act)]
-    assert acts == [("lunch", "cli:"), ("bank is back", "cli:"), (None, "cli:"), ("enough", "cli:")]
+        acts = [(reason, actor) for act in ("pause", "retry", "cancel") for actor, _, reason in audited(conn, act)]
+    who = f"cli:{pwd.getpwuid(os.getuid()).pw_name}"
+    assert acts == [("lunch", who), ("bank is back", who), (None, who), ("enough", who)]
+
+
+def test_several_runs_are_paused_resumed_and_retried_at_once(cli: Cli, hands: Hands) -> None:
+    made = [hands.start(FAILS), hands.start(FAILS)]
+    assert cli("pause", *made).out.count(" is paused") == 2
+    assert cli("resume", *made).out.count(" goes on") == 2
+    work_off(hands)
+    said = cli("retry", *made, "--json")
+    assert [(item["id"], item["status"]) for item in said.json["items"]] == [(run_id, "running") for run_id in made]
+
+
+def test_a_steps_page_counts_attempts_as_the_runs_page_does(cli: Cli, hands: Hands) -> None:
+    run_id = hands.start(document(step("charge", function="fail", retry={"max_attempts": 2}), name="order"))
+    hands.work()
+    cli("retry", run_id)
+    work_off(hands)
+    assert "4 of 4" in cli("show", run_id).out
+    assert "  attempt  4 of 4\n" in cli("show", run_id, "--step", "charge").out
 
 
 def test_running_steps_end_first_unless_the_cancel_is_forced(cli: Cli, hands: Hands) -> None:

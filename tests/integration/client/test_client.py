@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from tests.documents import document, step
 from tests.hands import Hands, audited
 
 ORDER = document(step("charge"), step("ship", "charge"), name="order")
+PYTHON = f"python:{pwd.getpwuid(os.getuid()).pw_name}"
 YAML = "name: order\nsteps:\n  - {name: charge, function: ok}\n"
 
 
@@ -151,8 +154,8 @@ def test_runs_are_acted_on_by_handle_or_id_and_the_audit_log_has_it(client: Orch
     with pytest.raises(Conflict):
         client.resume(run)
     with hands.db.transaction() as conn:
-        assert audited(conn, "cancel") == [("python", run.id, "enough")]
-        assert audited(conn, "pause") == [("python", run.id, "lunch")]
+        assert audited(conn, "cancel") == [(PYTHON, run.id, "enough")]
+        assert audited(conn, "pause") == [(PYTHON, run.id, "lunch")]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from orchestrator.data_folder import DataFolder
 from orchestrator.embedded import ServerFailed, Servers, ServerUrls
 from orchestrator.store.db import Database
-from tests.processes import runs
+from tests.processes import family, kill_all, name_of, runs
 from tests.support import wait_for
 
 
@@ -93,9 +93,7 @@ def test_a_port_that_is_taken_meanwhile_is_left_to_its_holder(folder: DataFolder
 def test_a_server_that_died_is_revived_at_its_address(servers: Servers) -> None:
     urls = servers.start()
     _execute(urls, "CREATE TABLE kept AS SELECT 42 AS answer")
-    for process in psutil.Process().children(recursive=True):
-        if process.name().startswith(("postgres", "valkey")):
-            process.kill()
+    kill_all(process for pid in servers.pids.values() for process in family(psutil.Process(pid)))
     wait_for(lambda: set(servers.dead()) == {"postgres", "valkey"})
     for name in servers.dead():
         servers.revive(name)
@@ -125,8 +123,8 @@ def test_servers_end_when_their_owner_is_killed(folder: DataFolder, signal_numbe
     assert owner.stdout is not None
     with owner.stdout as said:
         assert said.readline() == "up\n"
-        started = [p for p in psutil.Process(owner.pid).children(recursive=True) if "python" not in p.name()]
-        assert {process.name() for process in started} >= {"postgres", "valkey-server"}
+        started = [p for p in psutil.Process(owner.pid).children(recursive=True) if "python" not in name_of(p)]
+        assert set(map(name_of, started)) >= {"postgres", "valkey-server"}
         owner.send_signal(signal_number)
         owner.wait()
     wait_for(lambda: not any(map(runs, started)), 20, what="the servers have ended")

@@ -44,7 +44,7 @@ def test_addresses_of_servers_that_a_crash_took_are_not_used(tmp_path: Path) -> 
     users = tmp_path / "users"
     users.write_text("")
     dead = '"database_url": "postgresql://h@127.0.0.1:1/x", "broker_url": "redis://127.0.0.1:1/0"'
-    (tmp_path / "servers.json").write_text(f'{{{dead}, "users": "{users}"}}')
+    (tmp_path / "shared.json").write_text(f'{{{dead}, "users": "{users}"}}')
     with servers_for_tests(tmp_path) as urls:
         assert _answers(urls.broker_url)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,9 +19,17 @@ from orchestrator.store.tables import (
     workflow_step_attempts,
 )
 from orchestrator.store.workflows import add_revision, ensure_app, ensure_group, lock_workflow
+from tests.architecture.pages import page
 
+_CLI = page("docs/cli.md").text
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ENDED = ("succeeded", "failed", "canceled")
+
+
+def keys_of(thing: str) -> list[str]:
+    """The keys that docs/cli.md says a run or a step has, in their order."""
+    (found,) = re.findall(rf"^{thing}: `([^`]+)`", _CLI, re.MULTILINE)
+    return [key.strip() for key in re.sub(r"\{[^}]*\}", "", found).split(",")]
 
 
 def add_workflow(

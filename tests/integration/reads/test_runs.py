@@ -12,21 +12,16 @@ from orchestrator.domain.states import RunStatus
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.ids import new_id
 from orchestrator.store.reads import RunFilters, get_run, list_runs
-from tests.integration.reads.rows import NOW, add_run, add_steps, add_workflow
+from tests.integration.reads.rows import NOW, add_run, add_steps, add_workflow, keys_of
 
-# SPEC section 10: "A run: ...".
-_SHAPE = """
-id workflow revision app status input output error tags created_at started_at finished_at paused pause_reason root_id
-parent_run_id depth counts
-"""
-SHAPE = _SHAPE.split()
+SHAPE = keys_of("A run")
 
 
 def ids(conn: Connection, **filters: Any) -> list[str]:
     return [item["id"] for item in list_runs(conn, RunFilters(**filters)).items]
 
 
-def test_a_run_has_the_shape_of_the_specification(conn: Connection) -> None:
+def test_a_run_has_the_keys_the_page_says(conn: Connection) -> None:
     run_id = add_run(conn, add_workflow(conn), "failed", tags=["eu"], input={"amount": 5})
     add_steps(conn, run_id, {"check": "succeeded", "charge": "failed", "ship": "upstream_failed"})
 

@@ -23,14 +23,18 @@ from orchestrator.store.reads import (
     step_counts,
     step_statuses,
 )
-from tests.integration.reads.rows import NOW, add_attempt, add_event, add_log, add_run, add_steps, add_workflow
+from tests.integration.reads.rows import (
+    NOW,
+    add_attempt,
+    add_event,
+    add_log,
+    add_run,
+    add_steps,
+    add_workflow,
+    keys_of,
+)
 
-# SPEC section 10: "A step: ...".
-_SHAPE = """
-id name status reason attempt max_attempts input output error queue worker ready_at started_at finished_at
-next_attempt_at child_run_id items
-"""
-SHAPE = _SHAPE.split()
+SHAPE = keys_of("A step")
 HOSTILE = ["a.b-c#1", "50%/x:y", "[bold]x[/]", "名前", "x" * 124, "-x", "'; --", "مرحبا"]
 
 
@@ -39,7 +43,7 @@ def run_id(conn: Connection) -> str:
     return add_run(conn, add_workflow(conn), "running")
 
 
-def test_a_step_has_the_shape_of_the_specification(conn: Connection, run_id: str) -> None:
+def test_a_step_has_the_keys_the_page_says(conn: Connection, run_id: str) -> None:
     add_steps(conn, run_id, {"charge": "failed"}, input={"amount": 5}, worker_id="w1", lost_count=1, attempt=3)
 
     step = get_step(conn, run_id, "charge")

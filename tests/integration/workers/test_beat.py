@@ -7,12 +7,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
+from orchestrator.config import Config
+from orchestrator.domain.definition import Retry
+from orchestrator.functions import make_spec
+from orchestrator.services.claim import prepare
 from orchestrator.store.db import Database
+from orchestrator.store.migrate import upgrade
+from tests.documents import document, step
+from tests.hands import Hands
 from tests.integration.workers.fleet import ROOT, Fleet
 from tests.support import wait_for
+from workers.announce import Announcer, this_process
+from workers.beat import Coordinator
 
 
 def retried(fleet: Fleet) -> dict[str, Any]:
@@ -30,6 +40,65 @@ def test_a_beat_announces_itself_and_says_goodbye(fleet: Fleet) -> None:
     (row,) = fleet.rows("SELECT * FROM workers")
     assert row.stopped_at is not None
     assert "Traceback" not in beat.said()
+
+
+def test_a_beat_imports_no_function_of_the_users(fleet: Fleet) -> None:
+    beat = fleet.beat(FUNCTIONS="no_such_module")
+    fleet.worker()
+    assert fleet.ended(fleet.start([retried(fleet)]))["output"] == {"a": 2}
+    assert "no_such_module" not in beat.said()
+
+
+@pytest.fixture
+def config(database_url: str, broker_url: str) -> Config:
+    return Config.from_env({"DATABASE_URL": database_url, "REDIS_URL": broker_url})
+
+
+def test_a_beat_retries_as_the_workers_say_that_the_function_does(db: Database, config: Config) -> None:
+    """An attempt past its timeout is ended by the coordinator, which has not the function."""
+    own = make_spec(lambda: None, "own", retry=Retry(max_attempts=2, delay=3600))
+    hands = Hands(db)
+    hands.engine.functions.put(own)
+    run_id = hands.start(document(step("a", function="own", timeout=1)))
+    (claimed,) = hands.claim()
+    prepare(hands.engine, claimed)
+    with db.transaction() as conn:
+        conn.execute(text("UPDATE workflow_run_steps SET attempt_deadline_at = now() - interval '1 hour'"))
+    Announcer(db, lambda: this_process("w", "worker"), hands.engine.functions).announce()
+    beat = Coordinator(config)
+    beat.tick()
+    beat.stop()
+    found = hands.steps(run_id)["a"]
+    assert (found["status"], [entry["outcome"] for entry in found["history"]]) == ("ready", ["timed_out"])
+
+
+def test_a_database_that_is_not_migrated_is_told_in_one_line_until_it_is(
+    db: Database, config: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    with db.transaction() as conn:
+        conn.execute(text("DROP SCHEMA public CASCADE"))
+        conn.execute(text("CREATE SCHEMA public"))
+    beat = Coordinator(config)
+    for _ in range(3):
+        beat.tick()
+    (told,) = caplog.records
+    assert "orchestrator db upgrade; coordinating goes on when it answers" in told.getMessage()
+    assert told.exc_info is None
+    upgrade(config.database_url)
+    beat.tick()
+    with db.transaction() as conn:
+        assert conn.execute(text("SELECT kind FROM workers WHERE stopped_at IS NULL")).scalars().all() == ["beat"]
+    beat.stop()
+
+
+def test_a_beat_that_ends_before_the_database_is_migrated_ends_quietly(
+    db: Database, config: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    with db.transaction() as conn:
+        conn.execute(text("DROP SCHEMA public CASCADE"))
+    beat = Coordinator(config)
+    beat.stop()
+    assert [record.exc_info for record in caplog.records] == [None]
 
 
 def test_a_beat_leaves_no_file_behind(fleet: Fleet) -> None:

@@ -109,5 +109,5 @@ def test_a_function_no_worker_has_fails_its_step_clearly(fleet: Fleet) -> None:
     fleet.worker()
     run = fleet.ended(fleet.start([{"name": "a", "function": "t.ad"}]))
     assert run["status"] == "failed"
-    assert "'t.ad' is not registered" in run["error"]["message"]
+    assert "'t.ad' is not known here" in run["error"]["message"]
     assert "did you mean 't.add'" in run["error"]["message"]

@@ -38,4 +38,16 @@ def test_another_attempt_is_a_change() -> None:
 def test_the_run_is_told_once_a_state() -> None:
     changes = Changes()
     seen = [look_at([], status) for status in ("running", "running", "failed")]
-    assert [changes.run(look) for look in seen] == [True, False, True]
+    assert [changes.run(look) is not None for look in seen] == [True, False, True]
+
+
+def test_a_run_is_told_with_the_time_it_came_into_its_state() -> None:
+    """So that its line comes before those of steps that have ended since."""
+    changes, began, paused = Changes(), NOW - timedelta(seconds=60), NOW - timedelta(seconds=7)
+    seen = [
+        look_at([], "running", started_at=began),
+        look_at([], "paused", started_at=began, paused_at=paused),
+        look_at([], "running", started_at=began),
+        look_at([], "failed", started_at=began, finished_at=NOW - timedelta(seconds=1)),
+    ]
+    assert [changes.run(look) for look in seen] == [began, paused, NOW, NOW - timedelta(seconds=1)]

@@ -51,7 +51,7 @@ def test_the_page_of_the_command_line_names_every_command_and_exit_code() -> Non
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("shwo", "show"), ("Runs", "runs"), ("cancle", "cancel"), ("regsiter", "register")]
+    ("typed", "meant"), [("shwo", "show"), ("RUNS", "runs"), ("cancle", "cancel"), ("regsiter", "register")]
 )
 def test_a_misspelt_command_is_recognised(capsys: pytest.CaptureFixture[str], typed: str, meant: str) -> None:
     assert run([typed]) == 2
@@ -71,3 +71,11 @@ def test_a_module_of_step_functions_needs_no_database_driver_broker_or_web_frame
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert said.stdout.splitlines() == ["[]", "Orchestrator True"]
+
+
+@pytest.mark.parametrize("command", ["show", "runs", "watch", "logs", "workers"])
+def test_a_command_that_only_looks_loads_nothing_that_checks_documents_or_sends(command: str) -> None:
+    heavy = ("marshmallow", "jsonschema", "jinja2", "celery", "kombu")
+    code = f"import sys, orchestrator.cli.{command}; print([m for m in {heavy} if m in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout == "[]\n"

@@ -26,7 +26,7 @@ ERROR = {"type": "ValueError", "message": "no such card", "step": "charge"}
 
 
 def test_every_state_has_its_own_sign_and_a_word() -> None:
-    assert set(MARKS) == {*RunStatus, *StepStatus}
+    assert {*RunStatus, *StepStatus} <= set(MARKS)
     ended = [MARKS[s] for s in ("succeeded", "failed", "canceled", "skipped", "upstream_failed", "running", "pending")]
     assert len({mark.sign for mark in ended}) == len({mark.ascii for mark in ended}) == len(ended)
     assert Signs().status("upstream_failed").plain == "! upstream failed"
@@ -68,6 +68,14 @@ def test_an_open_run_whose_queue_nobody_serves_says_so() -> None:
     lines = plain(run_page(page_of(PLAN, look_at(steps)), Signs(), 100))
     assert "! no worker is alive that serves queue 'gpu tasks': orchestrator worker --queues 'gpu tasks'" in lines
     assert not any("coordinator" in line for line in lines)
+
+
+def test_a_worker_of_all_queues_serves_one_that_it_has_not_met_yet() -> None:
+    worker = {"kind": "worker", "status": "alive", "queues": ["*", "default"], "concurrency": 2, "running": 0}
+    workers = [worker, {"kind": "beat", "status": "alive", "queues": []}]
+    look = look_at([brief(PLAN, "check", "queued", queue="gpu")])
+    lines = plain(run_page(page_of(PLAN, look, workers=workers), Signs(), 100))
+    assert not any(line.startswith("!") for line in lines)
 
 
 def test_an_open_run_without_a_coordinator_says_so_and_an_ended_one_does_not() -> None:
@@ -206,7 +214,8 @@ def test_changes_are_told_on_lines_of_their_own() -> None:
     look = look_at(FAILED, "failed", error=ERROR)
     line: Text = changed_line(FAILED[1], around(PLAN, look), Signs())
     assert line.plain.endswith("✗ charge failed, attempt 3 of 3, 2.0 s: ValueError: no such card")
-    assert run_line(look, Signs()).plain.endswith("✗ order failed after 12 s: step 'charge': ValueError: no such card")
+    told = run_line(look, NOW, Signs()).plain
+    assert told.endswith("✗ order failed after 12 s: step 'charge': ValueError: no such card")
 
 
 def test_a_paused_run_says_since_when_and_why() -> None:

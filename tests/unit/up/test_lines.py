@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import logging
+
+import pytest
+
 from orchestrator.up.lines import AllLines, SeriousLines
+from workers import console
 
 LOG = """\
  -------------- celery@here v5
@@ -30,6 +35,14 @@ def test_warnings_are_shown_with_what_belongs_to_them() -> None:
         "Traceback (most recent call last):",
         "ImportError: nothing here",
     ]
+
+
+@pytest.mark.parametrize(("level", "shown"), [("INFO", False), ("WARNING", True), ("ERROR", True)])
+def test_lines_as_our_own_worker_writes_them_are_read(level: str, shown: bool) -> None:
+    lines = SeriousLines()
+    lines.shows("Traceback (most recent call last):")
+    record = logging.makeLogRecord({"levelname": level, "name": "orchestrator.worker", "msg": "ERROR is but a word"})
+    assert lines.shows(console.MaskingFormatter(console._FORMAT).format(record)) is shown
 
 
 def test_verbose_shows_every_line_that_says_something() -> None:

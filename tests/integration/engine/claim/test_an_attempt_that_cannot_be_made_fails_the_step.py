@@ -15,7 +15,7 @@ RETRY = {"max_attempts": 5}
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"function": "chrage"}, "'chrage' is not registered"),
+        ({"function": "chrage"}, "'chrage' is not known here"),
         ({"input": {"n": "{{ input.nmae }}"}}, "input.nmae"),
         ({"input": "{{ input.name }}"}, "must be a map of keyword arguments, not str"),
         ({"timeout": "{{ input.name }}"}, "`timeout` must become a number of seconds"),

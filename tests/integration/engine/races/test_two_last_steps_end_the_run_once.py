@@ -74,7 +74,7 @@ def test_two_failures_that_stop_the_run(db: Database, mode: str) -> None:
 
 @pytest.mark.parametrize("force", [False, True])
 def test_a_cancel_and_the_last_step(db: Database, force: bool) -> None:
-    """Whichever comes first; a run that has ended cannot be cancelled any more."""
+    """Whichever comes first; a run that has ended cannot be canceled any more."""
     hands = Hands(db)
     for _ in range(25):
         run_id = hands.start(document(step("a"), step("b", "a")))

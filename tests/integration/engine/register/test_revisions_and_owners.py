@@ -7,14 +7,16 @@ from functools import partial
 import pytest
 
 from orchestrator import testing
+from orchestrator.domain.limits import Limits
 from orchestrator.errors import InvalidDefinition, NotFound, OrchestratorError
+from orchestrator.services.engine import Settings
 from orchestrator.services.register import register
 from orchestrator.services.start import StartOptions, start
 from orchestrator.store import workflows
 from orchestrator.store.db import Database
 from orchestrator.testing import Sandbox
 from tests.documents import FUNCTIONS, document, step
-from tests.hands import Hands, together
+from tests.hands import Hands, announce, together
 
 
 def saying(word: str, **keys: str) -> dict[str, object]:
@@ -103,11 +105,32 @@ def test_an_invalid_document_stores_nothing() -> None:
             start(box.engine, "w")
 
 
-def test_a_function_nobody_registered_is_a_warning() -> None:
+def test_a_function_is_warned_about_that_neither_a_worker_nor_this_process_knows() -> None:
+    calls = document(step("a", function="ok"), step("b", function="told"), step("c", function="nowhere"))
     with testing.sandbox(FUNCTIONS) as box:
-        made = register(box.engine, document(step("a", function="nowhere.to_be_found")))
-        assert made.created
-        assert any("nowhere.to_be_found" in str(problem) for problem in made.warnings)
+        assert register(box.engine, calls).warnings == (), "before a worker has announced any, all may be there"
+        announce(box.connection, "told")
+        again = register(box.engine, calls)
+        assert [problem.path for problem in again.warnings] == ["steps[2].function"]
+        assert not again.created
+
+
+def test_a_document_past_the_configured_limits_is_refused() -> None:
+    two = document(step("a"), step("b"))
+    for limits, told in ((Limits(steps=1), "the limit is 1"), (Limits(document_bytes=50), "50 bytes")):
+        settings = Settings(documents=limits)
+        with testing.sandbox(FUNCTIONS, settings=settings) as box, pytest.raises(InvalidDefinition, match=told):
+            register(box.engine, two)
+    with testing.sandbox(FUNCTIONS, settings=Settings(documents=Limits(steps=2, document_bytes=200))) as box:
+        assert register(box.engine, two).created
+
+
+def test_a_document_larger_than_the_usual_limit_is_taken_where_it_may_be() -> None:
+    large = document(step("a", label="x" * (1 << 20)))
+    with testing.sandbox(FUNCTIONS) as box, pytest.raises(InvalidDefinition, match="1048576 bytes"):
+        register(box.engine, large)
+    with testing.sandbox(FUNCTIONS, settings=Settings(documents=Limits(document_bytes=2 << 20))) as box:
+        assert register(box.engine, large).created
 
 
 def test_registrations_at_the_same_moment_get_numbers_of_their_own(db: Database) -> None:

@@ -1,4 +1,4 @@
-"""A failed or cancelled run goes on where it stopped."""
+"""A failed or canceled run goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_run_that_was_stopped_goes_on_with_what_was_kept_from_starting() -> No
         assert box.result(run_id).status == "succeeded"
 
 
-def test_a_cancelled_run_goes_on() -> None:
+def test_a_canceled_run_goes_on() -> None:
     with testing.sandbox(FUNCTIONS) as box:
         run_id = box.start(document(step("a"), step("b", "a")))
         box.step()

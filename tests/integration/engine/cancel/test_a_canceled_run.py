@@ -92,20 +92,33 @@ def test_a_step_that_waits_for_its_next_attempt_does_not_have_it(db: Database) -
     assert hands.steps(run_id)["a"]["status"] == "canceled"
 
 
-def test_a_paused_run_can_be_cancelled(db: Database) -> None:
+def test_a_paused_run_can_be_canceled(db: Database) -> None:
     hands, run_id = started(db)
     pause(hands.engine, run_id)
     cancel(hands.engine, run_id)
     assert hands.status(run_id) == "canceled"
 
 
-def test_a_run_that_is_over_cannot_be_cancelled() -> None:
+def test_a_run_that_is_over_cannot_be_canceled() -> None:
     with testing.sandbox(FUNCTIONS) as box:
         run_id = box.start(document(step("a")))
         box.drive(run_id)
         with pytest.raises(Conflict, match="succeeded"):
             cancel(box.engine, run_id)
         assert box.result(run_id).status == "succeeded"
+
+
+@pytest.mark.parametrize("force", [False, True], ids=["plain", "force"])
+@pytest.mark.parametrize("ending", ["ok", "fail"])
+def test_a_run_that_ended_after_its_handler_cannot_be_canceled_and_nothing_is_written(ending: str, force: bool) -> None:
+    with testing.sandbox(FUNCTIONS) as box:
+        run_id = box.start(document(step("a", function=ending), on_finish={"function": "ok"}))
+        box.drive(run_id)
+        before = box.result(run_id)
+        with pytest.raises(Conflict, match=f"the run is {before.status}: it cannot be canceled"):
+            cancel(box.engine, run_id, force=force)
+        assert box.result(run_id) == before
+        assert audited(box.connection, "cancel") == []
 
 
 def test_there_must_be_such_a_run() -> None:
@@ -126,7 +139,7 @@ def test_handlers_that_are_under_way_are_cut_off_by_force_only() -> None:
     assert result.steps["on_success"].status == "canceled"
 
 
-def test_who_cancelled_and_why_is_in_the_audit_and_in_the_history() -> None:
+def test_who_canceled_and_why_is_in_the_audit_and_in_the_history() -> None:
     with testing.sandbox(FUNCTIONS) as box:
         run_id = box.start(document(step("a")))
         cancel(box.engine, run_id, reason="wrong customer", actor="ada")

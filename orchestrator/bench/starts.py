@@ -1,0 +1,50 @@
+"""W8: how many runs a second can be started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from orchestrator.bench.graphs import document
+from orchestrator.bench.measure import Gauge, Line
+from orchestrator.bench.stage import Stage
+from orchestrator.bench.steplog import faults, read
+from orchestrator.bench.submit import start_all
+from orchestrator.bench.workloads import Workload
+from orchestrator.ids import new_token
+
+_ONE_STEP = {"only": ()}
+
+
+def measure_starts(stage: Stage, size: str) -> Line:
+    """`size` starts by one client in one thread, then as many each in a transaction of the caller's own.
+
+    The worker is there and runs them meanwhile. Timed are the starts alone; the runs are waited for and checked.
+    """
+    workload = Workload("W8", size, int(size), _ONE_STEP)
+    own = _measure(stage, workload, lambda name, log: start_all(stage.client, name, workload.runs, log))
+    given = _measure(stage, workload, lambda name, log: _start_in_transactions(stage, name, workload.runs, log))
+    return {
+        **own,
+        "starts_per_s": own["steps_per_s"],
+        "transactional_starts_per_s": given["steps_per_s"],
+        "faults": own["faults"] + given["faults"],
+    }
+
+
+def _measure(stage: Stage, workload: Workload, act: Callable[[str, str], list[str]]) -> Line:
+    log, name = stage.new_log(), f"W8-{new_token()}"
+    stage.client.register(document(name, workload.graph))
+    gauge = Gauge(stage)
+    run_ids: list[str] = []
+    gauge.measure(lambda: run_ids.extend(act(name, log)))
+    stage.wait(run_ids)
+    return {**gauge.line(workload.steps), "faults": gauge.faults + faults(read(log), workload)}
+
+
+def _start_in_transactions(stage: Stage, name: str, count: int, log: str) -> list[str]:
+    """Their first steps are sent by the coordinator, which learns of them once the transaction is committed."""
+    run_ids = []
+    for number in range(count):
+        with stage.client.engine.db.transaction() as conn:
+            run_ids.append(stage.client.start(name, {"log": log, "run": number}, connection=conn).id)
+    return run_ids

@@ -1,0 +1,60 @@
+"""`orchestrator workflows`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+from rich.text import Text
+
+from orchestrator.cli.options import common, paged
+from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.session import open_database
+from orchestrator.cli.table import Column, name_column, table
+from orchestrator.cli.text import ago, clean, one_line, parsed
+from orchestrator.store.reads import list_workflows
+
+_COLUMNS = (
+    name_column("WORKFLOW"),
+    Column("REVISION"),
+    Column("OWNER", stretches=True, gives_way=2),
+    Column("CHANGED", gives_way=3),
+    Column("", stretches=True, gives_way=1),
+)
+
+
+@click.command()
+@click.option("--app", metavar="NAME", help="Those this app sees: its own and its group's.")
+@paged
+@common
+def workflows(app: str | None, limit: int, after: str | None, as_json: bool) -> None:
+    """List workflows by name."""
+    with open_database() as db, db.transaction() as conn:
+        page = list_workflows(conn, after, limit, app=app)
+    if as_json:
+        print_json({"items": page.items, "next": page.next})
+        return
+    screen = console()
+    print_lines(screen, workflows_table(page.items, width_of(screen), datetime.now(UTC)))
+    if not page.items and not after:
+        note("nothing is registered yet: orchestrator register FILE")
+    if page.next:
+        note(f"there are more: --after {page.next}")
+
+
+def workflows_table(items: Sequence[Mapping[str, Any]], width: int | None, now: datetime) -> list[Text]:
+    """One line a workflow."""
+    return table(_COLUMNS, [_row(item, now) for item in items], width)
+
+
+def _row(item: Mapping[str, Any], now: datetime) -> tuple[Text, ...]:
+    changed, owner = parsed(item["changed_at"]), item["owner"]
+    return (
+        Text(clean(item["name"])),
+        Text(str(item["revision"])),
+        Text(f"{owner['kind']} {clean(owner['name'])}", "dim"),
+        Text(ago(changed, now) if changed else ""),
+        Text(one_line(item["label"] or item["description"] or "")),
+    )

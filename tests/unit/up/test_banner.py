@@ -1,0 +1,41 @@
+"""What `up` says when everything runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.config import Config
+from orchestrator.up.banner import facts, tries
+
+CONFIG = Config(database_url="postgresql+psycopg2://u:p@h/d", broker_url="redis://h/0")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+    """The settings of an `up` in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return replace(CONFIG, data_dir=tmp_path / ".orchestrator")
+
+
+def told(config: Config, *functions: str) -> str:
+    (line,) = [line for line in facts(config, "http://h", 1, functions).splitlines() if line.startswith("  functions")]
+    return line.removeprefix("  functions").strip()
+
+
+def test_the_users_functions_are_named(here: Config) -> None:
+    assert told(here) == "none of your own: ORCHESTRATOR_FUNCTIONS is not set"
+    assert told(replace(here, functions=("shop", "bank"))) == "none of your own in shop, bank"
+    assert told(here, "a", "b") == "a, b"
+    assert told(here, *"abcdefg") == "a, b, c, d, e and 2 more"
+
+
+def test_the_commands_work_in_another_terminal_whatever_the_data_folder(here: Config) -> None:
+    (here.data_dir).mkdir()
+    assert "export" not in tries(here, None)
+    elsewhere = here.data_dir.parent / "my data"
+    lines = tries(replace(here, data_dir=elsewhere), "some-run").splitlines()
+    assert lines[2] == f"  export ORCHESTRATOR_DATA_DIR='{elsewhere}'"
+    assert any("orchestrator show some-run" in line for line in lines)
