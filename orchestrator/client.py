@@ -31,7 +31,8 @@ from orchestrator.services.pages import every
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.register import Registered, register
 from orchestrator.services.retry import retry
-from orchestrator.services.start import StartOptions, start
+from orchestrator.services.start import start, start_many
+from orchestrator.services.start_plain import StartOptions
 from orchestrator.services.wait import read_status, wait
 from orchestrator.store.outcomes import load_run
 from orchestrator.store.reads import RunFilters, get_run, list_runs, list_steps, load_secrets
@@ -132,6 +133,22 @@ class Orchestrator:
         """
         options = StartOptions(app, tags, idempotency_key, revision, actor=acting_user("python"))
         return RunHandle(self.engine, start(self.engine, name, input, options, connection).run_id)
+
+    def start_many(
+        self,
+        name: str,
+        inputs: Sequence[Any],
+        *,
+        app: str | None = None,
+        tags: Sequence[str] = (),
+        revision: int | None = None,
+    ) -> list[RunHandle]:
+        """Start a run of the workflow `name` for each input, all of them or none; in the order of the inputs.
+
+        Many times faster than as many calls of `start`. Raises `NotFound`, and `InvalidInput` that says which input.
+        """
+        options = StartOptions(app, tags, None, revision, actor=acting_user("python"))
+        return [RunHandle(self.engine, one.run_id) for one in start_many(self.engine, name, inputs, options)]
 
     def run(self, id: str) -> RunHandle:
         """The run of this id; raises `NotFound`."""

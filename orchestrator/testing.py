@@ -39,8 +39,9 @@ from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine, Settings
 from orchestrator.services.perform import perform
 from orchestrator.services.register import register
-from orchestrator.services.settle import settle
-from orchestrator.services.start import StartOptions, start
+from orchestrator.services.settle_all import Done, settle_all
+from orchestrator.services.start import start
+from orchestrator.services.start_plain import StartOptions
 from orchestrator.store import clock, lease, outcomes
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Lease, Queued
@@ -209,8 +210,8 @@ class Sandbox:
         del self._waiting[index]
         for claimed in claim(self.engine, [queued], _WORKER):
             performed = perform(self.engine, claimed, _Link(), log, self._guard)
-            settled = settle(self.engine, claimed, performed.outcome, input_json=performed.input_json)
-            dispatch(self.engine, settled.queues)
+            done = Done(claimed, performed.outcome, performed.input_json)
+            dispatch(self.engine, settle_all(self.engine, [done]).queues)
         return True
 
     def _wait(self, run_id: str) -> bool:
@@ -263,6 +264,10 @@ class _OneTransaction(Database):
     def transaction(self, *, lazy: bool = False) -> Iterator[Connection]:
         with self._connection.begin_nested():
             yield self._connection
+
+    def call(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self._connection.begin_nested():
+            return [tuple(row) for row in self._connection.exec_driver_sql(statement, tuple(values))]
 
 
 class _Link:

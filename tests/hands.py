@@ -16,7 +16,8 @@ from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine, Settings
 from orchestrator.services.perform import perform
 from orchestrator.services.register import register
-from orchestrator.services.settle import Settled, settle
+from orchestrator.services.settle import Settled
+from orchestrator.services.settle_all import Done, settle_all
 from orchestrator.services.start import start
 from orchestrator.store import outcomes
 from orchestrator.store.db import Database
@@ -82,6 +83,14 @@ class Hands:
         """Settle with the outcome given, else with what the function does."""
         return finish(self.engine, claimed, outcome)
 
+    def settle_all(self, done: Sequence[Done]) -> list[Settled]:
+        """Settle these together, as a worker does what it did within a few milliseconds."""
+        return finish_all(self.engine, done)
+
+    def perform(self, claimed: Claimed) -> Done:
+        """What the function does, not settled yet."""
+        return performed(self.engine, claimed)
+
     def work(self) -> None:
         """Perform everything that waits, until nothing does."""
         while claimed := self.claim():
@@ -103,12 +112,20 @@ class Hands:
 
 def finish(engine: Engine, claimed: Claimed, outcome: Outcome | None = None) -> Settled:
     """Settle an attempt with the outcome given, else with what its function does, and send what follows."""
-    made = perform(engine, claimed, Unheard(), _log) if outcome is None else None
-    outcome = made.outcome if made else outcome
-    assert outcome is not None
-    settled = settle(engine, claimed, outcome, input_json=made.input_json if made else None)
+    return finish_all(engine, [performed(engine, claimed) if outcome is None else Done(claimed, outcome)])[0]
+
+
+def finish_all(engine: Engine, done: Sequence[Done]) -> list[Settled]:
+    """Settle several attempts together, and send what follows."""
+    settled = settle_all(engine, done)
     dispatch(engine, settled.queues)
-    return settled
+    return [Settled(one.claimed.step_id in settled.stale, queues=settled.queues) for one in done]
+
+
+def performed(engine: Engine, claimed: Claimed) -> Done:
+    """An attempt whose function was called."""
+    made = perform(engine, claimed, Unheard(), _log)
+    return Done(claimed, made.outcome, made.input_json)
 
 
 def audited(conn: Connection, action: str) -> list[tuple[str, str, str | None]]:

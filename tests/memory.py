@@ -21,6 +21,7 @@ class MemoryRun:
         self.plan = make_plan(Definition("w", tuple(steps)))
         self.reasons: dict[int, Reason | None] = {}
         self.asked: list[int] = []
+        self.looked: list[int] = []
         self.rows = {}
         for step in self.plan.steps:
             total = len(step.sources)
@@ -89,4 +90,5 @@ class MemoryRun:
         return None
 
     def past_ends(self, positions: Sequence[int]) -> Mapping[int, PastEnd]:
+        self.looked.extend(positions)
         return {p: PastEnd(self.rows[p].status, self.reasons.get(p)) for p in positions}

@@ -1,31 +1,36 @@
-"""Run the steps of a message: claim, call, settle, and go on with what that makes ready."""
+"""Run the steps of a message: claim, call, settle, and go on with what is ready (docs/adr/0013)."""
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception
 from orchestrator.errors import Unreachable
 from orchestrator.ids import is_id
-from orchestrator.services.claim import Claimed, Prepared, claim
+from orchestrator.services.claim import Claimed, Prepared, claim, claim_ready, release
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.perform import Performed, perform
-from orchestrator.services.settle import Settled, settle
-from orchestrator.store.logs import LogLine
+from orchestrator.services.settle_all import Done, SettledAll, settle_all
+from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease, Queued
 from workers.board import Board
+from workers.durations import Durations
 from workers.limits import Call, Limits
 from workers.live import LiveAttempt, Reporter
 from workers.logs import Captured
 
 log = logging.getLogger("orchestrator.worker")
 step_log = logging.getLogger("orchestrator.step")
+GROUP_SECONDS = 0.005  # how long a result waits for others to be stored with it
+LATE_SECONDS = 0.5  # a result that waited for as long is stored by the reporter's thread
 _TRIES = 3
 _PATIENCE_SECONDS = 300.0  # with an outage of Postgres, in which nobody else can take the attempt either
 
@@ -45,16 +50,17 @@ class Desk:
     reporter: Reporter
     continuation: float
     alone: bool
+    durations: Durations = field(default_factory=Durations)
 
 
 def run_message(desk: Desk, entries: Iterable[Sequence[str]]) -> None:
-    """Run the steps that are still to be run of [step id, token] pairs, one after the other."""
-    began = time.monotonic()
+    """Run the steps that are still to be run of [step id, token] pairs, and go on with what becomes ready."""
+    until = time.monotonic() + desk.continuation
     with desk.limits.held():
         for queued in _read(entries):
-            queue = None if desk.limits.stopping else _run_chain(desk, queued, began)
-            if queue is not None:
-                _dispatch(desk, [queue])  # the queue's window has room again
+            claimed = None if desk.limits.stopping else _claim(desk, queued)
+            if claimed is not None:
+                Hand(desk, claimed.queue, until).work(claimed)
 
 
 def _read(entries: Iterable[Sequence[str]]) -> Iterator[Queued]:
@@ -63,20 +69,6 @@ def _read(entries: Iterable[Sequence[str]]) -> Iterator[Queued]:
             yield Queued(*entry)
         else:
             log.error("a message holds something else than a step and its token: %.200r", entry)
-
-
-def _run_chain(desk: Desk, queued: Queued, began: float) -> str | None:
-    """Run the step and what follows it, for as long as a message may take; its queue, None if it was not to be run."""
-    claimed = _claim(desk, queued)
-    if claimed is None:
-        return None
-    following: Claimed | None = claimed
-    while following is not None:
-        settled = _run_attempt(desk, following, began)
-        if settled.queues:
-            _dispatch(desk, settled.queues)
-        following = settled.next
-    return claimed.queue
 
 
 def _claim(desk: Desk, queued: Queued) -> Claimed | None:
@@ -88,6 +80,141 @@ def _claim(desk: Desk, queued: Queued) -> Claimed | None:
     return claimed[0] if claimed else None
 
 
+class Hand:
+    """The attempts this process holds: begun one after the other, settled together.
+
+    Several are held only of functions known to be short. What was performed waits for others to be settled with it
+    for a few milliseconds; if one of these turns out slow, the reporter's thread settles what waits.
+    """
+
+    def __init__(self, desk: Desk, queue: str, until: float) -> None:
+        self._desk, self._queue, self._until = desk, queue, until
+        self._waiting: deque[Claimed] = deque()
+        self._done: list[Done] = []
+        self._settling = threading.Lock()
+        self._function = ""  # the one called last
+
+    def work(self, first: Claimed) -> None:
+        """Perform the attempt and what follows it, for as long as a message may take."""
+        self._waiting.append(first)
+        self._desk.reporter.add(f"hand {first.token}", self)
+        try:
+            self._work(first)
+        except Unreachable as error:
+            held = [d.claimed.step_id for d in self._done] + [c.step_id for c in self._waiting]
+            log.error("steps %s are left to their leases: %s", ", ".join(held), error)
+        finally:
+            self._desk.reporter.remove(f"hand {first.token}")
+            self._desk.board.seal()
+            self._desk.board.hold([])
+
+    def _work(self, first: Claimed) -> None:
+        self._function = self._function_of(first)
+        self._take_more(anything=False)
+        while self._waiting:
+            self._hold()
+            self._perform_some()
+            self._settle()
+            if not self._waiting and self._may_go_on():
+                self._take_more(anything=True)
+        if not self._may_go_on():
+            _dispatch(self._desk, [self._queue])  # others go on with what is left
+
+    def _may_go_on(self) -> bool:
+        return time.monotonic() < self._until and not self._desk.limits.stopping
+
+    def _function_of(self, claimed: Claimed) -> str:
+        site = self._desk.engine.site(claimed.revision_id, claimed.position)
+        return site.step.function or "" if site else ""
+
+    # Taking and giving back.
+
+    def _wanted(self, *, anything: bool) -> Take | None:
+        room, functions = self._desk.durations.peers(self._function)
+        room -= len(self._waiting)
+        if room < 1 or not (anything or functions):
+            return None
+        return Take(self._desk.lease, self._queue, room, functions, anything)
+
+    def _take_more(self, *, anything: bool) -> None:
+        """Claim ready steps of the queue: to go on with anything, or some like the one at hand."""
+        wanted = self._wanted(anything=anything)
+        if wanted is None:
+            return
+        try:
+            self._waiting.extend(claim_ready(self._desk.engine, wanted))
+        except Unreachable as error:
+            log.warning("ready steps are left to others: %s", error)
+
+    def _hold(self) -> None:
+        self._desk.board.hold([(claimed.step_id, claimed.token) for claimed in self._waiting])
+
+    def _give_back(self) -> None:
+        """What is not begun goes to others."""
+        given = [(claimed.step_id, claimed.token) for claimed in self._waiting]
+        self._waiting.clear()
+        try:
+            queues = release(self._desk.engine, given)
+        except Unreachable as error:
+            log.warning("%d steps not begun are left to their leases: %s", len(given), error)
+        else:
+            _dispatch(self._desk, queues)
+
+    # Performing.
+
+    def _perform_some(self) -> None:
+        """Perform what waits, until the first result has waited for long enough to be stored."""
+        until = time.monotonic() + GROUP_SECONDS
+        while self._waiting and time.monotonic() < until:
+            if self._desk.limits.stopping or not self._desk.board.begin():
+                self._give_back()
+                return
+            claimed = self._waiting.popleft()
+            done = _perform(self._desk, claimed)
+            with self._settling:
+                self._done.append(done)
+            self._note(done)
+
+    def _note(self, done: Done) -> None:
+        site = self._desk.engine.site(done.claimed.revision_id, done.claimed.position)
+        if site is not None and site.step.function:
+            self._function = site.step.function
+            self._desk.durations.note(self._function, done.took, repeatable=site.repeatable)
+
+    # Settling.
+
+    def _settle(self) -> None:
+        if not self._desk.board.seal():
+            self._give_back()
+        take = self._wanted(anything=not self._waiting) if self._may_go_on() else None
+        with self._settling:
+            done, self._done = self._done, []
+        if not done:
+            return
+        try:
+            settled = _settle(self._desk, done, take)
+        except Unreachable:
+            self._done = done
+            raise
+        self._waiting.extend(settled.next)
+        if settled.queues:
+            _dispatch(self._desk, settled.queues)
+
+    def show(self) -> None:
+        """Called each second by the reporter: results that wait behind a slow call are stored; raises `Unreachable`."""
+        with self._settling:
+            late = [done for done in self._done if time.monotonic() - done.ended > LATE_SECONDS]
+            if not late:
+                return
+            self._done = [done for done in self._done if done not in late]
+            try:
+                settled = settle_all(self._desk.engine, late)
+            except BaseException:
+                self._done = [*late, *self._done]
+                raise
+        _dispatch(self._desk, settled.queues)
+
+
 def _dispatch(desk: Desk, queues: Iterable[str]) -> None:
     try:
         dispatch(desk.engine, queues)
@@ -97,20 +224,7 @@ def _dispatch(desk: Desk, queues: Iterable[str]) -> None:
         log.exception("ready steps are left to the coordinator")
 
 
-def _run_attempt(desk: Desk, claimed: Claimed, began: float) -> Settled:
-    desk.board.enter(claimed.step_id, claimed.token)
-    try:
-        performed, lines = _perform(desk, claimed)
-        go_on = time.monotonic() - began < desk.continuation and not desk.limits.stopping
-        return _settle(desk, claimed, performed, lines, desk.lease if go_on else None)
-    except Unreachable as error:
-        log.error("step %s is left to its lease: %s", claimed.step_id, error)
-        return Settled(stale=True)
-    finally:
-        desk.board.leave(claimed.token)
-
-
-def _perform(desk: Desk, claimed: Claimed) -> tuple[Performed, list[LogLine]]:
+def _perform(desk: Desk, claimed: Claimed) -> Done:
     """Perform the attempt; raises `Unreachable` when its input could not be made for long."""
     live = LiveAttempt(desk.engine, claimed)
     guard = _Guard(desk, claimed.token, live)
@@ -122,7 +236,7 @@ def _perform(desk: Desk, claimed: Claimed) -> tuple[Performed, list[LogLine]]:
         desk.reporter.remove(claimed.token)
     if desk.limits.stopping and performed.outcome.kind is OutcomeKind.FAILED:
         performed = replace(performed, outcome=Outcome.lost("its worker was stopped while it ran"))
-    return performed, live.close()
+    return Done(claimed, performed.outcome, performed.input_json, live.close(), guard.took, time.monotonic())
 
 
 def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: _Guard) -> Performed:
@@ -138,36 +252,35 @@ def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: _G
     raise AssertionError("unreachable")
 
 
-def _settle(
-    desk: Desk, claimed: Claimed, performed: Performed, lines: Sequence[LogLine], take_next: Lease | None
-) -> Settled:
-    """Store the outcome, however often it takes; raises `Unreachable` when Postgres is away for long."""
+def _settle(desk: Desk, done: Sequence[Done], take: Take | None) -> SettledAll:
+    """Store the outcomes, however often it takes; raises `Unreachable` when Postgres is away for long."""
     faults = 0
     for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
         try:
-            settled = settle(
-                desk.engine,
-                claimed,
-                performed.outcome,
-                input_json=performed.input_json,
-                lines=lines,
-                take_next=take_next,
-            )
+            settled = settle_all(desk.engine, done, take)
         except Unreachable:
             if last:
                 raise
         except Exception as error:  # noqa: BLE001 - what cannot be stored becomes a failure that can
-            log.exception("the outcome of step %s could not be stored", claimed.step_id)
             faults += 1
+            log.exception("the outcome of step %s could not be stored", ", ".join(d.claimed.step_id for d in done))
+            if len(done) > 1:
+                return _settle_each(desk, done)
             if faults == _TRIES:
-                performed, lines = Performed(_fault(error), None), ()
+                done = [replace(done[0], outcome=_fault(error), input_json=None, lines=())]
             if faults > _TRIES or last:
-                return Settled(stale=True)
+                return SettledAll(stale=frozenset({done[0].claimed.step_id}))
         else:
-            if settled.stale:
-                log.info("step %s: its claim was lost, what it gave is dropped", claimed.step_id)
+            for step_id in settled.stale:
+                log.info("step %s: its claim was lost, what it gave is dropped", step_id)
             return settled
     raise AssertionError("unreachable")
+
+
+def _settle_each(desk: Desk, done: Sequence[Done]) -> SettledAll:
+    """One of them cannot be stored: the others are not to suffer for it."""
+    settled = [_settle(desk, [one], None) for one in done]
+    return SettledAll(queues=frozenset(queue for one in settled for queue in one.queues))
 
 
 def _fault(error: Exception) -> Outcome:
@@ -194,6 +307,8 @@ class _Guard:
         self._desk, self._token, self._live = desk, token, live
         self._captured: Captured | None = None
         self._call: Call | None = None
+        self._began = 0.0
+        self.took = 0.0  # seconds
 
     def __call__(self, prepared: Prepared) -> _Guard:
         self._live.prepared(prepared)
@@ -205,6 +320,7 @@ class _Guard:
         assert self._captured is not None
         assert self._call is not None
         self._captured.start()
+        self._began = time.monotonic()
         self._call.__enter__()
 
     def __exit__(
@@ -212,6 +328,7 @@ class _Guard:
     ) -> None:
         assert self._captured is not None
         assert self._call is not None
+        self.took = time.monotonic() - self._began
         try:
             self._call.__exit__(kind, error, trace)
         finally:

@@ -1,8 +1,8 @@
 """The Keeper: one thread of a worker's parent process that looks after all attempts its processes run.
 
-It renews their leases in one statement, sees the death of a process at once and settles what it held as lost,
-interrupts attempts whose claim no longer holds, and kills what does not end. It works while user code holds the
-interpreter in a child, and rides out an outage of Postgres.
+It renews their leases in one statement, sees the death of a process at once and settles what it had begun as lost,
+gives to others what waits behind a slow call in a process' hand, interrupts attempts whose claim no longer holds, and
+kills what does not end. It works while user code holds the interpreter in a child, and rides out an outage of Postgres.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.domain.outcome import Outcome
 from orchestrator.errors import Unreachable
+from orchestrator.services.claim import release
+from orchestrator.services.dispatch import dispatch
 from orchestrator.services.end_for import end_for
 from orchestrator.services.engine import Engine
 from orchestrator.store import held, lease
 from workers.announce import Announcer
-from workers.board import Board, Entry, Gone
+from workers.board import Attempt, Board, Entry, Gone
 from workers.exits import Exits
 from workers.limits import INTERRUPT
 from workers.logs import uncaptured
@@ -34,13 +36,15 @@ _STOP_SECONDS = 5.0
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How the Keeper works; seconds. `renew`: between two renewals of the leases. `grace`: from asking an attempt
-    to end, or from its timeout, to killing its process. `look`: between two looks at the board.
+    to end, or from its timeout, to killing its process. `look`: between two looks at everything. `slow`: how long a
+    call may keep others of its process' hand waiting.
     """
 
     renew: float
     grace: float
     look: float
     young: float = 1.0  # an attempt is looked up between renewals when it is older
+    slow: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class Keeper:
         self._renew_at = self._check_at = 0.0
         self._asked: dict[str, float] = {}
         self._killed: dict[int, Outcome] = {}
+        self._handed_on: set[str] = set()  # slow calls behind which nothing waits any more
         self._outage = Outage(log, "keeping leases")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="orchestrator-keeper", daemon=True)
@@ -73,23 +78,40 @@ class Keeper:
         """Look once more, say goodbye, and end the thread."""
         self._stopping.set()
         self._thread.join(_STOP_SECONDS)
-        self._look_safely()
+        self._safely(self.look)
         with self._outage.ridden_out():
             self._announcer.leave()
         self._engine.db.close()
 
     def _run(self) -> None:
         uncaptured()
+        look_at = 0.0
         while True:
-            self._look_safely()
-            if self._stopping.wait(self._pace.look):
+            self._safely(self.hand_on)
+            if time.monotonic() >= look_at:
+                self._safely(self.look)
+                look_at = time.monotonic() + self._pace.look
+            if self._stopping.wait(min(self._pace.slow, self._pace.look)):
                 return
 
-    def _look_safely(self) -> None:
+    def _safely(self, act: Callable[[], None]) -> None:
         try:
-            self.look()
+            act()
         except Exception:  # noqa: BLE001 - leases must be kept whatever goes wrong once
             log.exception("the keeper failed once; it goes on")
+
+    def hand_on(self) -> None:
+        """Give to others what waits in a process behind a call that turned out slow."""
+        slow = time.monotonic() - self._pace.slow
+        calls = [entry for entry in self._board.running() if entry.calling and entry.since < slow]
+        for entry in calls:
+            if entry.token not in self._handed_on:
+                with self._outage.ridden_out():
+                    self._give_back(self._board.take_back(entry))
+        self._handed_on = {entry.token for entry in calls}
+
+    def _give_back(self, attempts: Sequence[Attempt]) -> None:
+        dispatch(self._engine, release(self._engine, attempts))
 
     def look(self) -> None:
         """One look at everything. Killing needs no database, and comes first."""
@@ -103,18 +125,24 @@ class Keeper:
 
     def _bury(self, process: Gone) -> None:
         """What a dead process held ends now, instead of when its lease runs out."""
-        try:
-            if process.entry is not None:
-                self._lose(process.entry)
-        except Unreachable:
-            raise
-        except Exception:  # noqa: BLE001 - one attempt must not keep the others from their leases
-            log.exception("step %s is left to its lease", process.entry and process.entry.step_id)
+        self._give_back([(entry.step_id, entry.token) for entry in process.entries if not entry.begun])
+        for entry in process.entries:
+            if entry.begun:
+                self._lose_safely(entry)
         self._killed.pop(process.pid, None)
         self._board.forget(process.pid)
 
+    def _lose_safely(self, entry: Entry) -> None:
+        try:
+            self._lose(entry)
+        except Unreachable:
+            raise
+        except Exception:  # noqa: BLE001 - one attempt must not keep the others from their leases
+            log.exception("step %s is left to its lease", entry.step_id)
+
     def _lose(self, entry: Entry) -> None:
-        outcome = self._killed.get(entry.pid) or Outcome.lost(self._told(entry.pid))
+        killed = self._killed.get(entry.pid) if entry.calling else None
+        outcome = killed or Outcome.lost(self._told(entry.pid))
         if end_for(self._engine, entry.step_id, entry.token, outcome):
             log.warning("pool process %d died while it ran step %s", entry.pid, entry.step_id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import Any
+from typing import Any, Protocol
 
 from orchestrator.domain.values import storable
 from orchestrator.errors import AttemptCanceled, Unreachable
@@ -112,17 +112,24 @@ class LiveAttempt:
             log.debug("the last progress is not told: %s", error)
 
 
+class Shown(Protocol):
+    """Something that is looked after while it lasts."""
+
+    def show(self) -> None:
+        """Store what is due; raises `Unreachable`, and nothing is lost."""
+
+
 class Reporter:
     """One thread a process that shows its long attempts. `start` it in the process that uses it."""
 
     def __init__(self) -> None:
-        self._attempts: dict[str, LiveAttempt] = {}
+        self._attempts: dict[str, Shown] = {}
         self._outage = Outage(log, "showing what runs")
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="orchestrator-reporter", daemon=True).start()
 
-    def add(self, token: str, attempt: LiveAttempt) -> None:
+    def add(self, token: str, attempt: Shown) -> None:
         self._attempts[token] = attempt
 
     def remove(self, token: str) -> None:
@@ -135,7 +142,7 @@ class Reporter:
             for attempt in list(self._attempts.values()):
                 self._show(attempt)
 
-    def _show(self, attempt: LiveAttempt) -> None:
+    def _show(self, attempt: Shown) -> None:
         try:
             with self._outage.ridden_out():
                 attempt.show()

@@ -3,6 +3,11 @@
 A child writes only its own slot; the parent reads all, and clears those of dead children. Nothing here can be
 left locked by a process that is killed: a record has a checksum, and the one lock (for taking a slot) is the
 kernel's, which frees it.
+
+Taking back what a child has not begun needs no lock either. The child writes that it begins an attempt (or seals the
+hand), then looks whether its hand was taken back; the parent writes that it takes the hand back, then looks how many
+were begun. So at least one of them sees the other. If both do, the attempt in question is begun by nobody, and the
+child gives it back itself.
 """
 
 from __future__ import annotations
@@ -16,19 +21,27 @@ import time
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import psutil
 
 from orchestrator.errors import OrchestratorError
-from workers.board import Entry, Gone
+from workers.board import Attempt, Entry, Gone
 
-_PID = struct.Struct("<q")
-# step id, token, since, timeout, deadline (0: none), whether an attempt is held, whether its function runs
-_RECORD = struct.Struct("<16s16sddd??")
+HAND = 64  # attempts a child can hold at most
+
+_WORD = struct.Struct("<q")
+# token of the attempt whose function runs, since, timeout, deadline (0: none), whether it runs
+_CALL = struct.Struct("<16sddd?")
 _REQUEST = struct.Struct("<16s")
+_HAND = struct.Struct(f"<qHd{HAND * 32}s")  # its number, how many attempts, since, their ids and tokens
 _SUM = struct.Struct("<I")
-_RECORD_AT, _REQUEST_AT, _SLOT_BYTES = 8, 88, 128
-_EMPTY = _RECORD.pack(b"", b"", 0.0, 0.0, 0.0, False, False)
+_PID_AT, _BEGUN_AT, _BACK_AT, _CALL_AT, _REQUEST_AT, _HAND_AT = 0, 8, 16, 24, 80, 104
+_SLOT_BYTES = -(-(_HAND_AT + _HAND.size + _SUM.size) // 64) * 64
+# A word holds the hand's number, whether it is sealed, and how many of it were begun.
+_NUMBER, _SEALED = 1 << 16, 1 << 15
+_NO_CALL = _CALL.pack(b"", 0.0, 0.0, 0.0, False)
+_NO_HAND = _HAND.pack(0, 0, 0.0, b"")
 _READS = 100
 
 
@@ -40,7 +53,7 @@ class SharedBoard:
         self._slots = slots
         self._taking = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the worker lives
         self._mine: tuple[int, int] | None = None
-        self._held: tuple[str, str, float] = ("", "", 0.0)
+        self._number = self._begun = 0
 
     def close(self) -> None:
         """Free this process' part of it."""
@@ -49,27 +62,35 @@ class SharedBoard:
 
     # In a child.
 
-    def enter(self, step_id: str, token: str) -> None:
-        self._held = (step_id, token, time.monotonic())
-        self._write(calling=False)
+    def hold(self, attempts: Sequence[Attempt]) -> None:
+        slot = self._slot()
+        self._number, self._begun = self._number + 1, 0
+        packed = b"".join(_bytes(part) for attempt in attempts for part in attempt)
+        self._put(slot, _HAND_AT, _HAND.pack(self._number, len(attempts), time.monotonic(), packed))
+        self._put_word(slot, _BEGUN_AT, self._number * _NUMBER)
+
+    def begin(self) -> bool:
+        slot = self._slot()
+        self._begun += 1
+        self._put_word(slot, _BEGUN_AT, self._number * _NUMBER + self._begun)
+        return self._word(slot, _BACK_AT) != self._number
+
+    def seal(self) -> bool:
+        slot = self._slot()
+        self._put_word(slot, _BEGUN_AT, self._number * _NUMBER + _SEALED + self._begun)
+        return self._word(slot, _BACK_AT) != self._number
 
     def call(self, token: str, timeout: float | None) -> None:
-        self._write(calling=True, timeout=timeout or 0.0)
+        now = time.monotonic()
+        deadline = now + timeout if timeout else 0.0
+        self._put(self._slot(), _CALL_AT, _CALL.pack(_bytes(token), now, timeout or 0.0, deadline, True))
 
     def called(self, token: str) -> None:
-        self._write(calling=False)
-
-    def leave(self, token: str) -> None:
-        self._put(self._slot(), _RECORD_AT, _EMPTY)
+        self._put(self._slot(), _CALL_AT, _NO_CALL)
 
     def asked(self, token: str) -> bool:
-        return self._get(self._slot(), _REQUEST_AT, _REQUEST) == _bytes(token)
-
-    def _write(self, *, calling: bool, timeout: float = 0.0) -> None:
-        step_id, token, since = self._held
-        deadline = time.monotonic() + timeout if timeout else 0.0
-        record = _RECORD.pack(_bytes(step_id), _bytes(token), since, timeout, deadline, True, calling)
-        self._put(self._slot(), _RECORD_AT, record)
+        request = self._get(self._slot(), _REQUEST_AT, _REQUEST)
+        return request is not None and request[0] == _bytes(token)
 
     def _slot(self) -> int:
         pid = os.getpid()
@@ -81,9 +102,9 @@ class SharedBoard:
         fcntl.lockf(self._taking, fcntl.LOCK_EX)
         try:
             for slot in range(self._slots):
-                if not self._pid(slot):
-                    self._put(slot, _RECORD_AT, _EMPTY)
-                    _PID.pack_into(self._memory, slot * _SLOT_BYTES, pid)
+                if not self._word(slot, _PID_AT):
+                    self._clear(slot)
+                    self._put_word(slot, _PID_AT, pid)
                     return slot
         finally:
             fcntl.lockf(self._taking, fcntl.LOCK_UN)
@@ -92,53 +113,89 @@ class SharedBoard:
     # In the parent.
 
     def running(self) -> list[Entry]:
-        return [entry for slot in self._taken() if (entry := self._entry(slot)) is not None]
+        return [entry for slot in self._taken() for entry in self._entries(slot)]
 
     def gone(self) -> Sequence[Gone]:
-        return [Gone(pid, self._entry(slot)) for slot in self._taken() if not _lives(pid := self._pid(slot))]
+        dead = [slot for slot in self._taken() if not _lives(self._word(slot, _PID_AT))]
+        return [Gone(self._word(slot, _PID_AT), self._entries(slot)) for slot in dead]
 
     def forget(self, pid: int) -> None:
         for slot in self._taken():
-            if self._pid(slot) == pid:
-                self._put(slot, _RECORD_AT, _EMPTY)
-                _PID.pack_into(self._memory, slot * _SLOT_BYTES, 0)
+            if self._word(slot, _PID_AT) == pid:
+                self._clear(slot)
+                self._put_word(slot, _PID_AT, 0)
+
+    def take_back(self, entry: Entry) -> list[Attempt]:
+        for slot in self._taken():
+            number, attempts = self._hand(slot)[:2]
+            if any(entry.token == token for _, token in attempts):
+                self._put_word(slot, _BACK_AT, number)
+                begun_of, begun = divmod(self._word(slot, _BEGUN_AT), _NUMBER)
+                return attempts[begun:] if begun_of == number and begun < _SEALED else []
+        return []
 
     def ask(self, entry: Entry) -> None:
         for slot in self._taken():
-            if self._pid(slot) == entry.pid:
-                self._put(slot, _REQUEST_AT, _bytes(entry.token))
+            if self._word(slot, _PID_AT) == entry.pid:
+                self._put(slot, _REQUEST_AT, _REQUEST.pack(_bytes(entry.token)))
 
     def _taken(self) -> Iterator[int]:
-        return (slot for slot in range(self._slots) if self._pid(slot))
+        return (slot for slot in range(self._slots) if self._word(slot, _PID_AT))
 
-    def _entry(self, slot: int) -> Entry | None:
-        packed = self._get(slot, _RECORD_AT, _RECORD)
-        if packed is None:
-            return None
-        step_id, token, since, timeout, deadline, held, calling = _RECORD.unpack(packed)
-        if not held:
-            return None
-        return Entry(self._pid(slot), _text(step_id), _text(token), since, calling, timeout or None, deadline or None)
+    def _hand(self, slot: int) -> tuple[int, list[Attempt], float]:
+        """A child's hand: its number, its attempts, and since when it is held."""
+        number, count, since, packed = self._get(slot, _HAND_AT, _HAND) or (0, 0, 0.0, b"")
+        ids = [_text(packed[at : at + 16]) for at in range(0, count * 32, 16)]
+        return number, list(zip(ids[::2], ids[1::2], strict=True)), since
+
+    def _entries(self, slot: int) -> list[Entry]:
+        number, attempts, since = self._hand(slot)
+        if not attempts:
+            return []
+        begun_of, begun = divmod(self._word(slot, _BEGUN_AT), _NUMBER)
+        begun %= _SEALED
+        pid, call = self._word(slot, _PID_AT), self._get(slot, _CALL_AT, _CALL)
+        return [
+            _entry(pid, attempt, since, begun_of == number and place < begun, call)
+            for place, attempt in enumerate(attempts)
+        ]
 
     # Memory.
 
-    def _pid(self, slot: int) -> int:
-        pid: int = _PID.unpack_from(self._memory, slot * _SLOT_BYTES)[0]
-        return pid
+    def _clear(self, slot: int) -> None:
+        self._put(slot, _CALL_AT, _NO_CALL)
+        self._put(slot, _HAND_AT, _NO_HAND)
+        for at in (_BEGUN_AT, _BACK_AT):
+            self._put_word(slot, at, 0)
+
+    def _word(self, slot: int, at: int) -> int:
+        word: int = _WORD.unpack_from(self._memory, slot * _SLOT_BYTES + at)[0]
+        return word
+
+    def _put_word(self, slot: int, at: int, word: int) -> None:
+        _WORD.pack_into(self._memory, slot * _SLOT_BYTES + at, word)
 
     def _put(self, slot: int, at: int, packed: bytes) -> None:
         start = slot * _SLOT_BYTES + at
         self._memory[start : start + len(packed) + _SUM.size] = packed + _SUM.pack(zlib.crc32(packed))
 
-    def _get(self, slot: int, at: int, layout: struct.Struct) -> bytes | None:
+    def _get(self, slot: int, at: int, layout: struct.Struct) -> tuple[Any, ...] | None:
         """A record as its writer left it; None when there is none, or its writer died while writing it."""
         start = slot * _SLOT_BYTES + at
         for _ in range(_READS):
             raw = self._memory[start : start + layout.size + _SUM.size]
             packed, told = raw[: layout.size], raw[layout.size :]
             if _SUM.pack(zlib.crc32(packed)) == told:
-                return packed
+                return layout.unpack(packed)
         return None
+
+
+def _entry(pid: int, attempt: Attempt, since: float, begun: bool, call: tuple[Any, ...] | None) -> Entry:
+    step_id, token = attempt
+    if call is None or not call[-1] or call[0] != _bytes(token):
+        return Entry(pid, step_id, token, since, begun)
+    _, called_at, timeout, deadline, _ = call
+    return Entry(pid, step_id, token, called_at, True, True, timeout or None, deadline or None)
 
 
 def _lives(pid: int) -> bool:

@@ -215,6 +215,8 @@ CREATE TABLE workflow_run_steps (
     run_id UUID NOT NULL,
     position INTEGER NOT NULL,
     name TEXT NOT NULL,
+    function TEXT,
+    leaf BOOLEAN DEFAULT 'false' NOT NULL,
     status TEXT NOT NULL,
     reason TEXT,
     queue TEXT,

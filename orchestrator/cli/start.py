@@ -18,8 +18,8 @@ from orchestrator.cli.text import error_line, json_block
 from orchestrator.domain.states import RunStatus
 from orchestrator.errors import InvalidInput, NotFound, OrchestratorError, Problem
 from orchestrator.services.engine import Engine
-from orchestrator.services.start import Started, StartOptions
 from orchestrator.services.start import start as start_run
+from orchestrator.services.start_plain import Started, StartOptions
 from orchestrator.services.wait import wait as wait_for
 from orchestrator.store.reads import get_run, list_functions, list_workers, run_now
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from orchestrator.domain.definition import Edge, StepKind, TriggerRule
 from orchestrator.domain.graph import Plan, PlanStep
 from orchestrator.domain.outcome import ErrorInfo
-from orchestrator.domain.precedence import PastEnd, ancestors, skip_came_first
+from orchestrator.domain.precedence import Past, PastEnd
 from orchestrator.domain.rules import Decision, Effect, Tally, decide, edge_satisfied, effect
 from orchestrator.domain.states import STEP_TERMINAL, Reason, StepStatus
 from orchestrator.errors import ExpressionError
@@ -102,14 +102,14 @@ class _Walk:
         self.inbox: dict[int, list[Ended]] = {}
         self.ended: list[int] = []
         self.statuses: dict[int, StepStatus] = {}
-        self.past: dict[int, PastEnd] = {}
+        self.past = Past(plan, judge.past_ends)
         self.changes: list[Change] = []
 
     def run(self, ended: Iterable[Ended], roots: Iterable[int]) -> Cascade:
         for root in roots:
             self._expect(root)
         for end in ended:
-            self.past[end.position] = PastEnd(end.status)
+            self.past.end(end.position, PastEnd(end.status))
             self._tell_dependants(end)
         while self.heap:
             batch = self._next_batch()
@@ -156,7 +156,7 @@ class _Walk:
         self.changes.append(change)
         self.statuses[step.position] = change.status or row.status
         if change.status in STEP_TERMINAL:
-            self.past[step.position] = PastEnd(change.status, change.reason)
+            self.past.end(step.position, PastEnd(change.status, change.reason))
             end = Ended(step.position, change.status, change.output, change.error.as_json() if change.error else None)
             self.judge.note(end)
             self._tell_dependants(end)
@@ -164,8 +164,9 @@ class _Walk:
     def _count(self, step: PlanStep, tally: Tally, end: Ended, truth: dict[str, bool | str]) -> Tally:
         source = self.plan.at(end.position)
         errors = self._evaluate_edges(step, source, end, truth)
-        holds = {int(i): value is True for i, value in truth.items()}
-        return counted(tally, effect(step.step, source.step, end.status, holds), errors)
+        edges = step.edges_from(source.name)
+        holds = {index: truth[str(index)] is True for index, _ in edges if str(index) in truth}
+        return counted(tally, effect(step.step, edges, source.step, end.status, holds), errors)
 
     def _evaluate_edges(self, step: PlanStep, source: PlanStep, end: Ended, truth: dict[str, bool | str]) -> int:
         """Evaluate the conditions of this source's edges, once; how many of them failed (0 or 1 a source)."""
@@ -201,7 +202,7 @@ class _Walk:
     def _skip_came_first(self, step: PlanStep, tally: Tally) -> bool:
         if step.step.trigger_rule is not TriggerRule.ALL_SUCCESS or not tally.skipped:
             return False
-        return skip_came_first(self.plan, step, {**self.judge.past_ends(ancestors(self.plan, step)), **self.past})
+        return self.past.skip_came_first(step)
 
     def _start(self, step: PlanStep, change: Change) -> Change:
         try:
@@ -224,11 +225,15 @@ class _Walk:
 
 def counted(tally: Tally, how: Effect, edge_errors: int = 0) -> Tally:
     """`tally` with one more source ended."""
-    field_name = None if how is Effect.UNSATISFIED else how.value
-    changed = replace(tally, remaining=tally.remaining - 1, edge_errors=tally.edge_errors + edge_errors)
-    if field_name is None:
-        return changed
-    return replace(changed, **{field_name: getattr(changed, field_name) + 1})
+    return Tally(
+        total=tally.total,
+        remaining=tally.remaining - 1,
+        satisfied=tally.satisfied + (how is Effect.SATISFIED),
+        failed=tally.failed + (how is Effect.FAILED),
+        upstream_failed=tally.upstream_failed + (how is Effect.UPSTREAM_FAILED),
+        skipped=tally.skipped + (how is Effect.SKIPPED),
+        edge_errors=tally.edge_errors + edge_errors,
+    )
 
 
 def _failed(change: Change, reason: Reason, error: ErrorInfo) -> Change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.domain.definition import HANDLER_NAMES, Definition, Edge, Step
@@ -17,14 +17,16 @@ class PlanStep:
     step: Step
     sources: tuple[int, ...]  # distinct positions, ascending
     dependants: tuple[int, ...]  # distinct positions, ascending
+    edges: Mapping[str, Sequence[tuple[int, Edge]]]  # by source, each with its index in `depends_on`
+    conditional: bool  # an edge has a `when`
 
     @property
     def name(self) -> str:
         return self.step.name
 
-    def edges_from(self, source: str) -> list[tuple[int, Edge]]:
+    def edges_from(self, source: str) -> Sequence[tuple[int, Edge]]:
         """Edges from one source, each with its index in `depends_on`."""
-        return [(i, edge) for i, edge in enumerate(self.step.depends_on) if edge.step == source]
+        return self.edges.get(source, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +63,28 @@ def make_plan(definition: Definition) -> Plan:
     for here, above in enumerate(sources):
         for source in above:
             dependants[source].append(here)
-    steps = tuple(PlanStep(i, s, sources[i], tuple(dependants[i])) for i, s in enumerate(order))
+    steps = tuple(_plan_step(i, step, sources[i], dependants[i]) for i, step in enumerate(order))
     handlers = _handlers(definition, len(steps))
     positions = position | {name: step.position for name, step in handlers.items()}
     return Plan(definition, steps, handlers, positions)
 
 
+def _plan_step(position: int, step: Step, sources: Sequence[int], dependants: Sequence[int]) -> PlanStep:
+    conditional = any(edge.when is not None for edge in step.depends_on)
+    return PlanStep(position, step, tuple(sources), tuple(dependants), edges_by_source(step), conditional)
+
+
+def edges_by_source(step: Step) -> Mapping[str, Sequence[tuple[int, Edge]]]:
+    """The edges of a step by their source, each with its index: a step may have thousands."""
+    found: dict[str, list[tuple[int, Edge]]] = {}
+    for index, edge in enumerate(step.depends_on):
+        found.setdefault(edge.step, []).append((index, edge))
+    return found
+
+
 def _handlers(definition: Definition, first: int) -> dict[str, PlanStep]:
     place = {name: first + i for i, name in enumerate(HANDLER_NAMES)}
-    return {name: PlanStep(place[name], step, (), ()) for name, step in definition.handlers.items()}
+    return {name: _plan_step(place[name], step, (), ()) for name, step in definition.handlers.items()}
 
 
 def _by_depth(steps: Sequence[Step]) -> list[Step]:

@@ -80,7 +80,8 @@ class Past:
         return all(any(self._has_ended(skip, known) for skip in skips) for known in failures)
 
     def _effect(self, step: PlanStep, source: int) -> Effect:
-        return effect(step.step, self.plan.at(source).step, self.ends[source].status, {})
+        there = self.plan.at(source)
+        return effect(step.step, step.edges_from(there.name), there.step, self.ends[source].status, {})
 
     def _ran(self, position: int) -> bool:
         return self.ends.get(position, _OPEN).ran
@@ -169,18 +170,8 @@ class Past:
         return sorted(found)
 
 
-def ancestors(plan: Plan, step: PlanStep) -> list[int]:
-    """Positions of all steps the step depends on, directly or not, ascending."""
-    return _above(plan, step, ())
-
-
-def skip_came_first(plan: Plan, step: PlanStep, ends: Mapping[int, PastEnd]) -> bool:
-    """`Past.skip_came_first` for one question alone; `ends` covers the step's `ancestors`."""
-    return Past(plan, lambda positions: {position: ends[position] for position in positions}).skip_came_first(step)
-
-
 def _above(plan: Plan, step: PlanStep, known: Container[int]) -> list[int]:
-    """The same, down to known ones."""
+    """Positions of all steps the step depends on, directly or not, down to known ones; ascending."""
     found: set[int] = set()
     front = list(step.sources)
     while front:

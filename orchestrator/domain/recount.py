@@ -36,9 +36,10 @@ def _count(
         if status not in STEP_TERMINAL:
             continue
         source = plan.at(position)
-        known = {str(i): truth[str(i)] for i, _ in step.edges_from(source.name) if str(i) in truth}
+        edges = step.edges_from(source.name)
+        known = {str(i): truth[str(i)] for i, _ in edges if str(i) in truth}
         kept |= known
         holds = {int(i): value is True for i, value in known.items()}
         errors = int(any(isinstance(value, str) for value in known.values()))
-        tally = counted(tally, effect(step.step, source.step, StepStatus(status), holds), errors)
+        tally = counted(tally, effect(step.step, edges, source.step, StepStatus(status), holds), errors)
     return tally, kept

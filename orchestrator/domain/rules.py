@@ -6,11 +6,11 @@ another source could change it, so that a step's end never depends on the order 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.domain.definition import EdgeOn, OnError, OnUnreachable, Step, TriggerRule
+from orchestrator.domain.definition import Edge, EdgeOn, OnError, OnUnreachable, Step, TriggerRule
 from orchestrator.domain.states import StepStatus
 
 
@@ -66,15 +66,17 @@ def edge_satisfied(on: EdgeOn, source: Step, status: StepStatus) -> bool:
     return status is StepStatus.SKIPPED
 
 
-def effect(step: Step, source: Step, status: StepStatus, truth: Mapping[int, bool]) -> Effect:
-    """How `source`, ended with `status`, counts for `step`; `truth` holds evaluated edge conditions by edge index."""
+def effect(
+    step: Step, edges: Iterable[tuple[int, Edge]], source: Step, status: StepStatus, truth: Mapping[int, bool]
+) -> Effect:
+    """How `source`, ended with `status`, counts for `step`.
+
+    `edges` are those from the source, each with its index; `truth` holds evaluated edge conditions by that index.
+    """
     if step.trigger_rule is not None:
         if edge_satisfied(EdgeOn.SUCCESS, source, status):
             return Effect.SATISFIED
-    elif any(
-        edge.step == source.name and edge_satisfied(edge.on, source, status) and truth.get(i, True)
-        for i, edge in enumerate(step.depends_on)
-    ):
+    elif any(edge_satisfied(edge.on, source, status) and truth.get(i, True) for i, edge in edges):
         return Effect.SATISFIED
     return _UNSATISFIED[status]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +19,9 @@ from orchestrator.errors import ExpressionError, InvalidInput, UnstorableValue
 from orchestrator.functions import FunctionSpec, UnknownFunction
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope
-from orchestrator.store import steps, transition
+from orchestrator.services.sites import Reads, Site
+from orchestrator.store import batch, steps
+from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease, Queued
 
 Render = Callable[[Any, Mapping[str, Any] | None], Any]
@@ -28,7 +31,10 @@ _SHORTEST = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """An attempt this process holds. `attempt` counts from 1, lost ones included."""
+    """An attempt this process holds. `attempt` counts from 1, lost ones included.
+
+    `run_input`: JSON text of the run's input, None when it is not at hand.
+    """
 
     step_id: str
     token: str
@@ -37,6 +43,7 @@ class Claimed:
     position: int
     attempt: int
     queue: str
+    run_input: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +69,35 @@ class NotPrepared(Exception):
 
 def claim(engine: Engine, queued: Sequence[Queued], lease: Lease) -> list[Claimed]:
     """The steps of a message that are still to be run, in the message's order. Losing the commit loses nothing."""
-    with engine.db.transaction(lazy=True) as conn:
-        rows = {row.id: claimed_from(row) for row in transition.claim(conn, queued, lease)}
-    return [rows.pop(q.step_id) for q in queued if q.step_id in rows]
+    return [Claimed(*taken) for taken in batch.claim(engine.db, queued, lease)]
+
+
+def claim_ready(engine: Engine, wanted: Take) -> list[Claimed]:
+    """The best ready steps of a queue. Losing the commit loses nothing."""
+    return [Claimed(*taken) for taken in batch.take(engine.db, wanted)]
+
+
+def release(engine: Engine, claimed: Sequence[tuple[str, str]]) -> frozenset[str]:
+    """Give back (step id, token) pairs that were never begun; the queues that have ready steps then."""
+    return batch.release(engine.db, claimed) if claimed else frozenset()
 
 
 def claimed_from(row: Row[Any]) -> Claimed:
-    """From a row of `transition.claim` or `transition.take`."""
+    """From a row of `transition.take`."""
     return Claimed(row.id, row.claim_token, row.run_id, row.revision_id, row.position, row.attempt, row.queue)
 
 
 def prepare(engine: Engine, claimed: Claimed) -> Prepared:
     """Render the attempt's input and arm its deadlines; raises `NotPrepared`.
 
-    A step that has no template and no timeout, of a plan at hand, needs no transaction.
+    A step without a timeout whose templates read the run's input at most needs no transaction.
     """
-    plan = engine.plans.at_hand(claimed.revision_id)
-    if plan is not None:
-        step = engine.effective(plan.at(claimed.position).step)
-        if step.timeout is None and step.total_timeout is None and compile_template(step.input).constant:
-            return _prepare(engine, claimed, step, _as_it_is)[0]
+    site = engine.site(claimed.revision_id, claimed.position)
+    if site is not None and site.spec is not None:
+        alone = _arguments_alone(engine, claimed, site)
+        if alone is not None:
+            _check_arguments(site.spec, *alone)
+            return Prepared(claimed, site.step, site.spec, *alone, None, NOTHING_SECRET)
     with engine.db.transaction(lazy=True) as conn:
         plan = engine.plans.get(conn, claimed.revision_id)
         step = engine.effective(plan.at(claimed.position).step)
@@ -106,8 +122,17 @@ def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tu
     return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker), total
 
 
-def _as_it_is(value: Any, extra: Mapping[str, Any] | None = None) -> Any:
-    return value
+def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict[str, Any], str] | None:
+    """The keyword arguments and their JSON text, when nothing of the run is needed for them but its input."""
+    if site.input_json is not None and site.input_json.startswith("{"):
+        return json.loads(site.input_json), site.input_json
+    if site.reads is not Reads.INPUT or claimed.run_input is None:
+        return None
+    try:
+        return _checked(engine, site.input.render({"input": json.loads(claimed.run_input)}))
+    except ExpressionError as error:
+        told = Masker(engine.secrets.values()).text(str(error))
+        raise NotPrepared(_final(type(error).__name__, told)) from error
 
 
 def _arguments(engine: Engine, render: Render, step: Step) -> tuple[dict[str, Any], str, Masker]:

@@ -134,6 +134,8 @@ def new_row(step: PlanStep, status: StepStatus) -> NewStep:
         id=new_id(),
         position=step.position,
         name=step.name,
+        function=step.step.function,
+        leaf=not step.dependants,
         status=status,
         queue=None,
         priority=step.step.priority,

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from orchestrator.errors import Unreachable
 from orchestrator.services.engine import Engine
-from orchestrator.store import lease, transition
+from orchestrator.store import batch
 from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
+_LEAST = 4
 
 
 def dispatch(engine: Engine, queues: Iterable[str]) -> int:
@@ -23,12 +24,16 @@ def dispatch(engine: Engine, queues: Iterable[str]) -> int:
 
 
 def _dispatch(engine: Engine, queue: str) -> int:
-    with engine.db.transaction(lazy=True) as conn:
-        room = engine.settings.window - lease.count_queued(conn, queue)
-        queued = transition.queue_ready(conn, queue, room) if room > 0 else []
+    queued = batch.queue_ready(engine.db, queue, _window(engine, queue))
     if queued:
         send(engine, queue, queued)
     return len(queued)
+
+
+def _window(engine: Engine, queue: str) -> int:
+    """Two messages for each slot of the queue keep its workers busy: what they have begun with, they go on from."""
+    slots = engine.slots.of(engine.db, queue)
+    return min(engine.settings.window, max(_LEAST, 2 * slots)) if slots else engine.settings.window
 
 
 def send(engine: Engine, queue: str, queued: list[Queued]) -> None:

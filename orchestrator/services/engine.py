@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from orchestrator.domain.definition import Step
+from orchestrator.domain.graph import Plan
 from orchestrator.domain.limits import LIMITS, Limits
 from orchestrator.functions import Registry
 from orchestrator.services.plans import Plans
+from orchestrator.services.sites import DEFAULT_QUEUE, Site, Sites, make_site
+from orchestrator.services.slots import Slots
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Queued
 
-DEFAULT_QUEUE = "default"
+__all__ = ["DEFAULT_QUEUE", "Engine", "Settings", "Transport"]
 
 
 class Transport(Protocol):
@@ -54,6 +57,8 @@ class Engine:
     transport: Transport
     settings: Settings = Settings()
     plans: Plans = field(default_factory=Plans)
+    sites: Sites = field(default_factory=Sites)
+    slots: Slots = field(default_factory=Slots)
     # `secrets.<name>` of step inputs; only workers hold any.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     random: Callable[[], float] = random.random
@@ -67,3 +72,23 @@ class Engine:
             return step
         own_timeout = spec.timeout if step.timeout is None else step.timeout
         return replace(step, retry=step.retry or spec.retry, timeout=own_timeout)
+
+    def plan(self, revision_id: str) -> Plan:
+        """The plan of a stored revision, from memory if it is there."""
+        plan = self.plans.at_hand(revision_id)
+        if plan is None:
+            with self.db.transaction() as conn:
+                plan = self.plans.get(conn, revision_id)
+        return plan
+
+    def site(self, revision_id: str, position: int) -> Site | None:
+        """What is known of a step of a plan in memory; None when the plan is not."""
+        sites = self.sites.of(revision_id)
+        site = sites.get(position)
+        if site is None:
+            plan = self.plans.at_hand(revision_id)
+            if plan is None:
+                return None
+            step = self.effective(plan.at(position).step)
+            site = sites[position] = make_site(plan, position, step, self.functions, self.settings.max_output_bytes)
+        return site

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
 
 from orchestrator.domain.cascade import Change, StepRow, cascade
 from orchestrator.domain.graph import Plan
-from orchestrator.domain.inputs import check_input
 from orchestrator.domain.rules import Decision, decide
 from orchestrator.domain.states import StepStatus
-from orchestrator.domain.values import storable
-from orchestrator.errors import ExpressionError, InvalidInput, NotFound, Problem, UnstorableValue
+from orchestrator.errors import ExpressionError, InvalidInput, NotFound, Problem
 from orchestrator.ids import new_id, new_ids
 from orchestrator.services.advance import conclude
 from orchestrator.services.close import Advanced, new_row
@@ -23,29 +21,11 @@ from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
 from orchestrator.services.scope import RunScope
+from orchestrator.services.start_plain import Started, StartOptions, checked_input, start_plainly, told_which
 from orchestrator.store import events, runs, steps, workflows
 from orchestrator.store.runs import NewRun
 from orchestrator.store.steps import NewStep
 from orchestrator.store.workflows import Revision
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """`created` is False when the idempotency key belongs to a run that was started before."""
-
-    run_id: str
-    created: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StartOptions:
-    """`revision` None is the latest; `app` None the configured one."""
-
-    app: str | None = None
-    tags: Sequence[str] = ()
-    idempotency_key: str | None = None
-    revision: int | None = None
-    actor: str = "cli"
 
 
 def start(
@@ -63,12 +43,46 @@ def start(
     options = options or StartOptions()
     if connection is not None:
         return _start(engine, connection, name, input, options)[0]
+    plainly = start_plainly(engine, name, [input], options)
+    return _start_by_rules(engine, name, input, options) if plainly is None else plainly[0]
+
+
+def start_many(engine: Engine, name: str, inputs: Sequence[Any], options: StartOptions | None = None) -> list[Started]:
+    """Start a run for each input, in the order of the inputs, all in one transaction: all of them or none.
+
+    Raises `NotFound`, `InvalidInput` whose paths say which input (`inputs[3].amount`), and `ValueError` with an
+    idempotency key, which belongs to one run.
+    """
+    options = options or StartOptions()
+    if options.idempotency_key is not None:
+        raise ValueError("an idempotency key belongs to one run")
+    if not inputs:
+        return []
+    plainly = start_plainly(engine, name, inputs, options)
+    return _start_all_by_rules(engine, name, inputs, options) if plainly is None else plainly
+
+
+def _start_all_by_rules(engine: Engine, name: str, inputs: Sequence[Any], options: StartOptions) -> list[Started]:
+    made: list[tuple[Started, Advanced]] = []
     with engine.db.transaction() as conn:
-        started, advanced = _start(engine, conn, name, input, options)
-    if advanced.halting:
-        dispatch(engine, apply_halt(engine, started.run_id))
-    dispatch(engine, advanced.queues)
-    return started
+        for place, input in enumerate(inputs):
+            with told_which(place, inputs):
+                made.append(_start(engine, conn, name, input, options))
+    _follow(engine, made)
+    return [started for started, _ in made]
+
+
+def _start_by_rules(engine: Engine, name: str, input: Any, options: StartOptions) -> Started:
+    with engine.db.transaction() as conn:
+        made = _start(engine, conn, name, input, options)
+    _follow(engine, [made])
+    return made[0]
+
+
+def _follow(engine: Engine, made: Sequence[tuple[Started, Advanced]]) -> None:
+    """After the commit: what is to be stopped is stopped, what may start is dispatched."""
+    queues = {queue for started, advanced in made if advanced.halting for queue in apply_halt(engine, started.run_id)}
+    dispatch(engine, queues.union(*(advanced.queues for _, advanced in made)))
 
 
 def _start(engine: Engine, conn: Connection, name: str, input: Any, options: StartOptions) -> tuple[Started, Advanced]:
@@ -106,22 +120,13 @@ def _new_run(engine: Engine, plan: Plan, revision: Revision, app_id: str, input:
         workflow_id=revision.workflow_id,
         revision_id=revision.id,
         app_id=app_id,
-        input=_checked_input(engine, plan, {} if input is None else input),
+        input=checked_input(engine, plan, {} if input is None else input),
         vars={},
         tags=[*plan.definition.tags, *options.tags],
         idempotency_key=options.idempotency_key,
         step_count=len(plan.steps),
         timeout=plan.definition.timeout,
     )
-
-
-def _checked_input(engine: Engine, plan: Plan, input: Any) -> Any:
-    try:
-        value, _ = storable(input, max_bytes=engine.settings.max_output_bytes)
-    except UnstorableValue as error:
-        raise InvalidInput([Problem(error.path.replace("$", "input", 1), str(error).split(": ", 1)[-1])]) from error
-    schema = plan.definition.input_schema
-    return value if schema is None else check_input(schema, value)
 
 
 def _set_vars(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> None:

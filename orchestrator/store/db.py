@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from psycopg2 import Error as DriverError
 from psycopg2 import extensions
@@ -26,6 +27,7 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._idle: list[tuple[extensions.connection, float]] = []
 
     @classmethod
     def connect(cls, url: str, *, pool_size: int = 5, application_name: str = "orchestrator") -> Database:
@@ -63,18 +65,66 @@ class Database:
                 raise
             raise Unreachable(f"the connection to Postgres broke: {_one_line(error)}") from error
 
+    def call(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows of one statement (`%s` for each value) that is a transaction of its own: one round trip.
+
+        It has connections of its own, as many as there are calls at a time. Raises `Unreachable` as `transaction`
+        does, and what the driver raises for a statement that fails.
+        """
+        connection = self._calling()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(statement, values)
+                rows: list[tuple[Any, ...]] = cursor.fetchall()
+        except DriverError as error:
+            if not connection.closed:
+                self._idle.append((connection, time.monotonic()))
+                raise
+            raise Unreachable(f"the connection to Postgres broke: {' '.join(str(error).split())}") from error
+        self._idle.append((connection, time.monotonic()))
+        return rows
+
+    def _calling(self) -> extensions.connection:
+        """A connection that commits each statement; one that rested is asked whether it lives."""
+        while True:
+            try:
+                connection, used_at = self._idle.pop()
+            except IndexError:
+                return self._new_calling()
+            if time.monotonic() - used_at < _TRUSTED_SECONDS or _lives(connection):
+                return connection
+
+    def _new_calling(self) -> extensions.connection:
+        try:
+            pooled = self.engine.raw_connection()
+        except (OperationalError, DriverError) as error:
+            raise Unreachable(f"cannot reach Postgres: {' '.join(str(error).split())}") from error
+        connection: extensions.connection | None = pooled.driver_connection
+        assert connection is not None
+        pooled.detach()  # the pool's own connections begin transactions
+        connection.autocommit = True
+        return connection
+
     def _connect(self) -> Connection:
         try:
             return self.engine.connect()
         except OperationalError as error:
             raise Unreachable(f"cannot reach Postgres: {_one_line(error)}") from error
 
-    def after_fork(self) -> None:
-        """Forget the connections inherited from a parent process, without closing them under it."""
-        self.engine.dispose(close=False)
-
     def close(self) -> None:
         self.engine.dispose()
+        while self._idle:
+            self._idle.pop()[0].close()
+
+
+def _lives(connection: extensions.connection) -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DriverError:
+        connection.close()
+        return False
+    return True
 
 
 def _one_line(error: DBAPIError) -> str:

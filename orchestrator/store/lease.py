@@ -109,14 +109,6 @@ def take_unanswered(conn: Connection, queue: str, after: float) -> Sequence[Row[
     return conn.execute(_UNANSWERED, {"queue": queue, "after": after}).all()
 
 
-_QUEUED_COUNT = text("SELECT count(*) FROM workflow_run_steps WHERE status = 'queued' AND queue = :queue")
-
-
-def count_queued(conn: Connection, queue: str) -> int:
-    """Steps of the queue that wait in the broker; bounded by the dispatch window."""
-    return int(conn.execute(_QUEUED_COUNT, {"queue": queue}).scalar_one())
-
-
 _QUEUES = text("""
 WITH RECURSIVE live AS (
   (SELECT queue FROM workflow_run_steps WHERE status = :status AND (:status <> 'ready' OR next_attempt_at IS NULL)

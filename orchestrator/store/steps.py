@@ -22,6 +22,8 @@ class NewStep:
     id: str
     position: int
     name: str
+    function: str | None
+    leaf: bool
     status: StepStatus
     queue: str | None
     priority: int
@@ -34,24 +36,26 @@ class NewStep:
 
 
 _INSERT = text("""
-INSERT INTO workflow_run_steps (id, run_id, position, name, status, reason, queue, priority, source_count,
-  remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources, edge_errors,
-  edge_truth, max_attempts, error, output, ready_at, finished_at)
-SELECT id, :run_id, position, name, status, reason, queue, priority, total, remaining, satisfied, failed,
-  upstream_failed, skipped, edge_errors, CAST(truth AS json), max_attempts, CAST(error AS json), CAST(output AS json),
+INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, reason, queue, priority,
+  source_count, remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources,
+  edge_errors, edge_truth, max_attempts, error, output, ready_at, finished_at)
+SELECT id, :run_id, position, name, function, leaf, status, reason, queue, priority, total, remaining, satisfied,
+  failed, upstream_failed, skipped, edge_errors, CAST(truth AS json), max_attempts, CAST(error AS json),
+  CAST(output AS json),
   CASE WHEN status = 'ready' THEN orchestrator_now() END,
   CASE WHEN status NOT IN ('pending', 'ready') THEN orchestrator_now() END
 FROM unnest(
-  CAST(:id AS uuid[]), CAST(:position AS int[]), CAST(:name AS text[]), CAST(:status AS text[]),
+  CAST(:id AS uuid[]), CAST(:position AS int[]), CAST(:name AS text[]), CAST(:function AS text[]),
+  CAST(:leaf AS boolean[]), CAST(:status AS text[]),
   CAST(:reason AS text[]), CAST(:queue AS text[]), CAST(:priority AS smallint[]), CAST(:total AS int[]),
   CAST(:remaining AS int[]), CAST(:satisfied AS int[]), CAST(:failed AS int[]), CAST(:upstream_failed AS int[]),
   CAST(:skipped AS int[]), CAST(:edge_errors AS int[]), CAST(:truth AS text[]), CAST(:max_attempts AS int[]),
   CAST(:error AS text[]), CAST(:output AS text[])
-) AS n (id, position, name, status, reason, queue, priority, total, remaining, satisfied, failed, upstream_failed,
-  skipped, edge_errors, truth, max_attempts, error, output)
+) AS n (id, position, name, function, leaf, status, reason, queue, priority, total, remaining, satisfied, failed,
+  upstream_failed, skipped, edge_errors, truth, max_attempts, error, output)
 """)
 _TALLY = ("total", "remaining", "satisfied", "failed", "upstream_failed", "skipped", "edge_errors")
-_PLAIN = ("id", "position", "name", "status", "reason", "queue", "priority", "max_attempts")
+_PLAIN = ("id", "position", "name", "function", "leaf", "status", "reason", "queue", "priority", "max_attempts")
 
 
 def insert_steps(conn: Connection, run_id: str, steps: Sequence[NewStep]) -> None:

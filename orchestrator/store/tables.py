@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -162,6 +163,9 @@ workflow_run_steps = Table(
     Column("run_id", Id, ForeignKey("workflow_runs.id", ondelete="CASCADE"), nullable=False),
     Column("position", Integer, nullable=False),
     Column("name", Text, nullable=False),
+    # What it calls, NULL for a pass step; and whether nothing depends on it: what batches need to know of it.
+    Column("function", Text),
+    Column("leaf", Boolean, nullable=False, server_default="false"),
     Column("status", Text, nullable=False),
     Column("reason", Text),
     Column("queue", Text),

@@ -46,50 +46,6 @@ def _error(error: ErrorInfo | None) -> str | None:
     return as_text(error.as_json()) if error else None
 
 
-_QUEUE_READY = text("""
-WITH picked AS (
-  SELECT s.id FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
-  WHERE s.queue = :queue AND s.status = 'ready' AND s.next_attempt_at IS NULL
-    AND r.status IN ('running', 'canceling') AND r.halting IS NULL
-  ORDER BY s.priority DESC, s.ready_at, s.id LIMIT :room FOR UPDATE OF s SKIP LOCKED
-)
-UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
-WHERE s.id = ANY(ARRAY(SELECT id FROM picked))
-RETURNING s.id, s.claim_token, s.priority, s.ready_at
-""")
-
-
-def queue_ready(conn: Connection, queue: str, room: int) -> list[Queued]:
-    """ready -> queued: at most `room` steps of a queue, highest priority and longest ready first."""
-    rows = conn.execute(_QUEUE_READY, {"queue": queue, "room": room}).all()
-    rows = sorted(rows, key=lambda row: (-row.priority, row.ready_at, row.id))
-    return [Queued(row.id, row.claim_token) for row in rows]
-
-
-_CLAIM = text("""
-WITH mine AS (
-  SELECT s.id, r.revision_id, r.root_id FROM workflow_run_steps s
-  JOIN unnest(CAST(:ids AS uuid[]), CAST(:tokens AS uuid[])) AS c (id, token)
-    ON s.id = c.id AND s.claim_token = c.token AND s.status = 'queued'
-  JOIN workflow_runs r ON r.id = s.run_id AND r.status IN ('running', 'canceling') AND r.halting IS NULL
-  WHERE s.id = ANY(CAST(:ids AS uuid[]))
-  ORDER BY s.run_id, s.position FOR UPDATE OF s
-)
-UPDATE workflow_run_steps s SET status = 'running', worker_id = :worker_id, attempt = s.attempt + 1,
-  started_at = orchestrator_now(), lease_expires_at = orchestrator_now() + make_interval(secs => :lease),
-  error = NULL, progress = NULL
-FROM mine WHERE s.id = mine.id AND s.id = ANY(CAST(:ids AS uuid[]))
-RETURNING s.id, s.claim_token, s.run_id, mine.revision_id, s.position, s.attempt, s.attempt_base, s.lost_count,
-  s.queue, s.total_deadline_at
-""")
-
-
-def claim(conn: Connection, queued: Sequence[Queued], lease: Lease) -> Sequence[Any]:
-    """queued -> running for those whose token still holds and whose run may start steps."""
-    wanted = {"ids": [q.step_id for q in queued], "tokens": [q.token for q in queued]}
-    return conn.execute(_CLAIM, wanted | {"worker_id": lease.worker_id, "lease": lease.seconds}).all()
-
-
 _ATTEMPT = """
 tried AS (
   INSERT INTO workflow_step_attempts (step_id, number, outcome, error, worker_id, started_at, finished_at, retry_at)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from orchestrator.store.db import Database
 from orchestrator.store.transition import as_text
 
 
@@ -37,6 +38,18 @@ def announce(conn: Connection, worker: WorkerInfo) -> None:
     """Say that the worker is alive now."""
     values = {name: getattr(worker, name) for name in WorkerInfo.__slots__}
     conn.execute(_SEEN, values | {"queues": list(worker.queues)})
+
+
+def count_slots(db: Database, queue: str) -> int:
+    """How many functions the workers of a queue run at a time; workers not seen for a minute do not count."""
+    return int(db.call(_SLOTS, [queue])[0][0])
+
+
+_SLOTS = """
+SELECT coalesce(sum(concurrency), 0) FROM workers
+WHERE kind = 'worker' AND stopped_at IS NULL AND seen_at > orchestrator_now() - interval '1 minute'
+  AND %s = ANY (queues)
+"""
 
 
 def mark_stopped(conn: Connection, worker_id: str) -> None:

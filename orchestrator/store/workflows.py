@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, select, text
 from orchestrator.domain.near import did_you_mean
 from orchestrator.errors import NotFound
 from orchestrator.ids import new_id
+from orchestrator.store.db import Database
 from orchestrator.store.tables import apps, groups, workflow_revisions
 from orchestrator.store.transition import as_text
 
@@ -144,6 +145,21 @@ def find_revision(conn: Connection, app_id: str, name: str, number: int | None =
     """The latest (or the numbered) revision of the workflow an app sees under this name."""
     row = conn.execute(_FIND, {"app_id": app_id, "key": name_key(name), "number": number}).first()
     return Revision(**row._mapping) if row else None
+
+
+_FIND_LATEST = """
+SELECT v.id, w.id, a.id
+FROM apps a
+JOIN workflows w ON w.name_key = %s AND (w.app_id = a.id OR w.group_id = a.group_id)
+JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = coalesce(%s, w.latest_revision)
+WHERE a.name_key = %s ORDER BY w.app_id IS NULL LIMIT 1
+"""
+
+
+def find_ids(db: Database, app: str, name: str, number: int | None = None) -> tuple[str, str, str] | None:
+    """Ids of the revision `find_revision` finds, of its workflow and of the app; None when one of them is unknown."""
+    rows = db.call(_FIND_LATEST, [name_key(name), number, name_key(app)])
+    return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
 
 
 def get_revision(conn: Connection, app: str, name: str) -> Revision:

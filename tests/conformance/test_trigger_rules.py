@@ -12,6 +12,7 @@ import pytest
 from orchestrator import testing
 from orchestrator.domain.cascade import counted
 from orchestrator.domain.definition import Edge, Step, StepKind, TriggerRule
+from orchestrator.domain.graph import edges_by_source
 from orchestrator.domain.rules import Decision, Tally, decide, effect
 from orchestrator.domain.states import StepStatus
 from tests.conformance.cases import load
@@ -40,7 +41,8 @@ def decisions(rule: str, ends: Sequence[str]) -> list[str]:
     tally = Tally(len(ends), len(ends))
     made = [_DECISIONS[decide(step, tally)]]
     for name, end in zip(names, ends, strict=True):
-        tally = counted(tally, effect(step, Step(name, StepKind.PASS), _STATUSES[end], {}))
+        edges = edges_by_source(step)[name]
+        tally = counted(tally, effect(step, edges, Step(name, StepKind.PASS), _STATUSES[end], {}))
         made.append(_DECISIONS[decide(step, tally)])
     return made
 

@@ -17,7 +17,7 @@ from orchestrator.services.claim import claim
 from orchestrator.services.coordinate import tick
 from orchestrator.services.retry import retry
 from orchestrator.services.settle import settle
-from orchestrator.services.start import StartOptions
+from orchestrator.services.start_plain import StartOptions
 from orchestrator.store.transition import Lease
 
 

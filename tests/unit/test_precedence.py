@@ -132,6 +132,17 @@ def test_ten_thousand_questions_look_at_each_step_once() -> None:
     assert set(past.looked.values()) == {1}
 
 
+def test_a_cascade_reads_how_a_step_ended_once_whatever_follows() -> None:
+    """Two hundred steps that hang on the same three each ask which of these came first, in one cascade."""
+    asking = [step(f"asks{i}", "skipped", "behind", "end", rule=TriggerRule.ALL_SUCCESS) for i in range(200)]
+    run = MemoryRun([step("skipped"), step("behind", "skipped"), step("end"), *asking])
+    run.end("skipped", S.SKIPPED)
+    run.end("behind", S.FAILED)
+    run.end("end", S.SUCCEEDED)
+    assert {run.statuses[one.name] for one in asking} == {S.SKIPPED}
+    assert max(Counter(run.looked).values()) == 1
+
+
 def test_many_questions_are_answered_as_each_would_be_alone() -> None:
     answers = [pair for seed in range(20) for pair in answers_of(random.Random(seed))]
     assert {alone for alone, _ in answers} == {True, False}

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.domain.cascade import counted
 from orchestrator.domain.definition import Edge, EdgeOn, OnError, OnUnreachable, Step, StepKind, TriggerRule
+from orchestrator.domain.graph import edges_by_source
 from orchestrator.domain.rules import Decision, Effect, Tally, decide, edge_satisfied, effect
 from orchestrator.domain.states import StepStatus
 
@@ -25,11 +26,15 @@ def after(count: int, on: EdgeOn = EdgeOn.SUCCESS, **options: object) -> Step:
     return step(depends_on=tuple(Edge(str(i), on) for i in range(count)), **options)
 
 
+def effect_of(dependant: Step, source: Step, status: StepStatus, truth: dict[int, bool]) -> Effect:
+    return effect(dependant, edges_by_source(dependant).get(source.name, ()), source, status, truth)
+
+
 def decided(dependant: Step, ends: Sequence[StepStatus], total: int, errors: int = 0) -> Decision:
     """The decision after the first sources ended so, one after the other."""
     tally = Tally(total=total, remaining=total)
     for i, end in enumerate(ends):
-        tally = counted(tally, effect(dependant, step(str(i)), end, {}))
+        tally = counted(tally, effect_of(dependant, step(str(i)), end, {}))
     for _ in range(errors):
         tally = counted(tally, Effect.UNSATISFIED, edge_errors=1)
     return decide(dependant, tally)
@@ -62,25 +67,25 @@ def test_any_other_failure_satisfies_no_success_edge(on_error: OnError) -> None:
 
 def test_a_failure_to_be_gone_on_from_counts_as_a_success_for_trigger_rules() -> None:
     dependant = after(1, trigger_rule=TriggerRule.ALL_SUCCESS)
-    assert effect(dependant, step("0", on_error=OnError.CONTINUE), S.FAILED, {}) is Effect.SATISFIED
+    assert effect_of(dependant, step("0", on_error=OnError.CONTINUE), S.FAILED, {}) is Effect.SATISFIED
 
 
 def test_several_edges_from_one_source_count_as_one_satisfied_by_any_of_them() -> None:
     dependant = step(depends_on=(Edge("a", EdgeOn.SUCCESS), Edge("a", EdgeOn.FAILURE), Edge("b")))
-    assert effect(dependant, step("a"), S.FAILED, {}) is Effect.SATISFIED
-    assert effect(dependant, step("a"), S.SUCCEEDED, {}) is Effect.SATISFIED
-    assert effect(dependant, step("a"), S.SKIPPED, {}) is Effect.SKIPPED
+    assert effect_of(dependant, step("a"), S.FAILED, {}) is Effect.SATISFIED
+    assert effect_of(dependant, step("a"), S.SUCCEEDED, {}) is Effect.SATISFIED
+    assert effect_of(dependant, step("a"), S.SKIPPED, {}) is Effect.SKIPPED
 
 
 def test_an_edge_whose_condition_is_false_is_unsatisfied() -> None:
     dependant = step(depends_on=(Edge("a", when="x"),))
-    assert effect(dependant, step("a"), S.SUCCEEDED, {0: True}) is Effect.SATISFIED
-    assert effect(dependant, step("a"), S.SUCCEEDED, {0: False}) is Effect.UNSATISFIED
+    assert effect_of(dependant, step("a"), S.SUCCEEDED, {0: True}) is Effect.SATISFIED
+    assert effect_of(dependant, step("a"), S.SUCCEEDED, {0: False}) is Effect.UNSATISFIED
 
 
 def test_a_false_condition_on_one_edge_leaves_another_edge_of_the_source() -> None:
     dependant = step(depends_on=(Edge("a", when="x"), Edge("a", EdgeOn.COMPLETE)))
-    assert effect(dependant, step("a"), S.SUCCEEDED, {0: False}) is Effect.SATISFIED
+    assert effect_of(dependant, step("a"), S.SUCCEEDED, {0: False}) is Effect.SATISFIED
 
 
 def test_a_step_without_sources_starts() -> None:
@@ -199,4 +204,4 @@ def test_one_done_does_not_count_a_skipped_source() -> None:
 
 
 def test_a_canceled_source_counts_as_upstream_failed() -> None:
-    assert effect(after(1), step("0"), S.CANCELED, {}) is Effect.UPSTREAM_FAILED
+    assert effect_of(after(1), step("0"), S.CANCELED, {}) is Effect.UPSTREAM_FAILED

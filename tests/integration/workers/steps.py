@@ -61,6 +61,17 @@ def wait(ctx: AttemptContext, journal: str, file: str) -> int:
     return ctx.attempt
 
 
+@function(name="t.mostly_short")
+def mostly_short(ctx: AttemptContext, journal: str, file: str | None = None) -> int:
+    """Returns at once, but with `file` its first attempt waits for that."""
+    if file is not None:
+        note(journal, kind="start", step=ctx.step, attempt=ctx.attempt)
+        if ctx.attempt == 1:
+            until(file)
+    note(journal, kind="end", step=ctx.step, attempt=ctx.attempt)
+    return ctx.attempt
+
+
 @function(name="t.first_hangs")
 def first_hangs(ctx: AttemptContext, journal: str, file: str) -> int:
     """The first attempt waits, later ones return."""

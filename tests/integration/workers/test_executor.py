@@ -12,7 +12,7 @@ from orchestrator.functions import load_modules
 from orchestrator.ids import new_token
 from orchestrator.services.engine import Engine, Settings
 from orchestrator.services.register import register
-from orchestrator.services.settle import Settled
+from orchestrator.services.settle_all import SettledAll
 from orchestrator.services.start import start
 from orchestrator.store import outcomes
 from orchestrator.store.db import Database
@@ -99,7 +99,7 @@ def test_a_chain_goes_on_in_one_message(desk: Desk, sent: Sent) -> None:
 
 
 def test_an_outcome_is_stored_when_postgres_is_back(desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = failing(monkeypatch, "settle", [Unreachable("away"), Unreachable("away")])
+    calls = failing(monkeypatch, "settle_all", [Unreachable("away"), Unreachable("away")])
     run_id = begin(desk, ADD, NEXT)
     work(desk, sent)
     assert statuses(desk, run_id) == {"a": "succeeded", "b": "succeeded"}
@@ -126,7 +126,7 @@ def test_an_attempt_is_left_to_its_lease_when_postgres_stays_away(
     desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor, "_tries", lambda seconds: iter([False, True]))
-    failing(monkeypatch, "settle", [Unreachable("away"), Unreachable("away")])
+    failing(monkeypatch, "settle_all", [Unreachable("away"), Unreachable("away")])
     run_id = begin(desk, ADD)
     work(desk, sent)
     assert statuses(desk, run_id) == {"a": "running"}
@@ -135,7 +135,7 @@ def test_an_attempt_is_left_to_its_lease_when_postgres_stays_away(
 def test_an_outcome_that_cannot_be_stored_fails_the_step_saying_why(
     desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing(monkeypatch, "settle", [ValueError("this row is refused")] * 3)
+    failing(monkeypatch, "settle_all", [ValueError("this row is refused")] * 3)
     run_id = begin(desk, ADD)
     work(desk, sent)
     with desk.engine.db.transaction() as conn:
@@ -161,26 +161,25 @@ def test_a_fault_in_dispatching_does_not_drop_the_step_at_hand(
     run_id = begin(desk, ADD, NEXT, NEXT | {"name": "c"})
     failing(monkeypatch, "dispatch", [ValueError("a bug"), Unreachable("away")])
     work(desk, sent)
-    found = statuses(desk, run_id)
-    assert found.pop("a") == "succeeded"
-    assert sorted(found.values()) == ["ready", "succeeded"]
+    assert statuses(desk, run_id) == dict.fromkeys("abc", "succeeded")
 
 
 def test_a_late_outcome_is_dropped(desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
-    stale: list[Settled] = []
-    real = executor.settle
+    stale: list[int] = []
+    real = executor.settle_all
 
-    def settle(engine: Engine, claimed: Any, *args: Any, **kwargs: Any) -> Settled:
+    def settle_all(engine: Engine, *args: Any) -> SettledAll:
         with engine.db.transaction() as conn:
             taken = "UPDATE workflow_run_steps SET claim_token = gen_random_uuid() WHERE status = 'running'"
             conn.exec_driver_sql(taken)
-        stale.append(real(engine, claimed, *args, **kwargs))
-        return stale[-1]
+        settled = real(engine, *args)
+        stale.append(len(settled.stale))
+        return settled
 
-    monkeypatch.setattr(executor, "settle", settle)
+    monkeypatch.setattr(executor, "settle_all", settle_all)
     run_id = begin(desk, ADD, NEXT)
     work(desk, sent)
-    assert [settled.stale for settled in stale] == [True]
+    assert stale == [1]
     assert statuses(desk, run_id) == {"a": "running", "b": "pending"}
 
 
@@ -197,3 +196,82 @@ def test_a_function_that_tells_the_process_to_end_by_ctrl_c_leaves_its_attempt_t
 
 def _interrupted(*args: Any) -> None:
     raise KeyboardInterrupt
+
+
+def count(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many outcomes each call of the engine settled."""
+    calls: list[int] = []
+    real = executor.settle_all
+
+    def settle_all(engine: Engine, done: Any, *args: Any) -> SettledAll:
+        calls.append(len(done))
+        return real(engine, done, *args)
+
+    monkeypatch.setattr(executor, "settle_all", settle_all)
+    return calls
+
+
+def test_one_message_does_all_that_is_ready_and_settles_it_in_a_few_statements(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.durations.note("t.add", 0.0, repeatable=True)
+    run_id = begin(desk, *(ADD | {"name": f"s{i}"} for i in range(150)))
+    first = sent.waiting[0]
+    calls = count(monkeypatch)
+    run_message(desk, [[first.step_id, first.token]])
+    found = list(statuses(desk, run_id).values())
+    assert found.count("succeeded") == 51  # all but those that were sent to others
+    assert sum(calls) == 51
+    assert len(calls) < 51
+
+
+def test_steps_of_a_function_that_is_not_known_are_settled_one_by_one(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(desk, *(ADD | {"name": f"s{i}", "on_lost": "fail"} for i in range(102)))
+    first = sent.waiting[0]
+    calls = count(monkeypatch)
+    run_message(desk, [[first.step_id, first.token]])
+    assert calls == [1, 1, 1]
+
+
+def test_results_that_wait_behind_a_slow_call_are_stored_by_the_reporter(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "LATE_SECONDS", 0.0)
+    monkeypatch.setattr(executor, "GROUP_SECONDS", 60.0)
+    desk.durations.note("t.add", 0.0, repeatable=True)
+    run_id = begin(desk, *(ADD | {"name": f"s{i}"} for i in range(103)))
+    seen: list[int] = []
+    real = executor.perform
+
+    def perform(*args: Any) -> Any:
+        for shown in list(desk.reporter._attempts.values()):
+            shown.show()
+        seen.append(list(statuses(desk, run_id).values()).count("succeeded"))
+        return real(*args)
+
+    monkeypatch.setattr(executor, "perform", perform)
+    first = sent.waiting[0]
+    run_message(desk, [[first.step_id, first.token]])
+    assert seen == [0, 1, 2, 3]
+    assert list(statuses(desk, run_id).values()).count("succeeded") == 4
+
+
+def test_one_outcome_that_cannot_be_stored_does_not_harm_the_others(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.durations.note("t.add", 0.0, repeatable=True)
+    monkeypatch.setattr(executor, "GROUP_SECONDS", 60.0)
+    run_id = begin(desk, *(ADD | {"name": f"s{i}"} for i in range(103)))
+    real = executor.settle_all
+
+    def settle_all(engine: Engine, done: Any, *args: Any) -> SettledAll:
+        if len(done) > 1:
+            raise ValueError("one of these is refused")
+        return real(engine, done, *args)
+
+    monkeypatch.setattr(executor, "settle_all", settle_all)
+    first = sent.waiting[0]
+    run_message(desk, [[first.step_id, first.token]])
+    assert list(statuses(desk, run_id).values()).count("succeeded") == 4

@@ -36,12 +36,12 @@ class Dead(LocalBoard):
 
 
 def dead(pid: int) -> Gone:
-    return Gone(pid, Entry(pid, new_id(), new_token(), since=0.0))
+    return Gone(pid, [Entry(pid, new_id(), new_token(), since=0.0)])
 
 
 @pytest.fixture
 def board() -> Dead:
-    return Dead(dead(-11), dead(-12), Gone(-13, None))
+    return Dead(dead(-11), dead(-12), Gone(-13))
 
 
 @pytest.fixture

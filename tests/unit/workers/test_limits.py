@@ -33,7 +33,8 @@ def main_thread(board: LocalBoard) -> Iterator[MainThread]:
 
 def entered(board: LocalBoard) -> str:
     token = new_token()
-    board.enter(new_id(), token)
+    board.hold([(new_id(), token)])
+    board.begin()
     return token
 
 
@@ -137,7 +138,9 @@ def test_the_keepers_signal_cancels_the_attempt_that_was_asked_to_end(
 def test_a_signal_that_comes_too_late_does_not_touch_the_next_attempt(
     main_thread: MainThread, board: LocalBoard
 ) -> None:
-    first, second = entered(board), entered(board)
+    first, second = new_token(), new_token()
+    board.hold([(new_id(), first), (new_id(), second)])
+    assert board.begin()
     with main_thread.call(first, None):
         pass
     with main_thread.call(second, None):
@@ -263,7 +266,7 @@ def test_no_alarm_is_left_over_however_short_the_timeout(
             call.clear()
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
         assert signal.getsignal(signal.SIGALRM) == before
-        board.leave(token)
+        board.hold([])
 
 
 def test_a_late_return_where_nothing_can_interrupt_is_a_timeout_and_says_so(

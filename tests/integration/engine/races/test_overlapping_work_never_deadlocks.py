@@ -51,8 +51,8 @@ def worker(hands: Hands, is_over: Callable[[], bool]) -> None:
     while not is_over():
         messages = hands.outbox.take()
         for start in range(0, len(messages), 3):
-            for claimed in claim(hands.engine, messages[start : start + 3], LEASE):
-                hands.settle(claimed)
+            held = claim(hands.engine, messages[start : start + 3], LEASE)
+            hands.settle_all([hands.perform(claimed) for claimed in held])
         if not messages:
             wait_for(lambda: hands.outbox.messages or is_over(), what="work, or the end of the runs")
 
@@ -60,6 +60,22 @@ def worker(hands: Hands, is_over: Callable[[], bool]) -> None:
 def chance() -> None:
     if random.random() < 0.15:
         raise RuntimeError("by chance")
+
+
+def plain(i: int) -> dict[str, object]:
+    """A graph whose successes follow no rule: layers of fans and joins, in an order of their own for each run."""
+    names = [[f"{layer} {i}" for i in range(WIDTH)] for layer in range(LAYERS)]
+    steps = [step(name, *(names[layer - 1] if layer else [])) for layer, row in enumerate(names) for name in row]
+    return document(*random.Random(i).sample(steps, len(steps)))
+
+
+def test_workers_that_settle_together_what_they_did_for_several_runs(db: Database) -> None:
+    hands = Hands(db, settings=Settings(window=1000))
+    runs = [hands.start(plain(i)) for i in range(12)]
+    over = partial(_all_over, hands, runs)
+    together([partial(worker, hands, over)] * 4, deadline=90)
+    assert deadlocks(db) == 0
+    assert {hands.status(run) for run in runs} == {"succeeded"}
 
 
 def test_workers_on_one_dense_graph(db: Database) -> None:

@@ -11,7 +11,8 @@ from orchestrator.domain.limits import Limits
 from orchestrator.errors import InvalidDefinition, NotFound, OrchestratorError
 from orchestrator.services.engine import Settings
 from orchestrator.services.register import register
-from orchestrator.services.start import StartOptions, start
+from orchestrator.services.start import start
+from orchestrator.services.start_plain import StartOptions
 from orchestrator.store import workflows
 from orchestrator.store.db import Database
 from orchestrator.testing import Sandbox

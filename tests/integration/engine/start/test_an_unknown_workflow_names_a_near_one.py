@@ -7,7 +7,8 @@ import pytest
 from orchestrator import testing
 from orchestrator.errors import NotFound
 from orchestrator.services.register import register
-from orchestrator.services.start import StartOptions, start
+from orchestrator.services.start import start
+from orchestrator.services.start_plain import StartOptions
 from tests.documents import FUNCTIONS, document, step
 
 

@@ -6,7 +6,8 @@ from functools import partial
 
 from orchestrator import testing
 from orchestrator.services.register import register
-from orchestrator.services.start import StartOptions, start
+from orchestrator.services.start import start
+from orchestrator.services.start_plain import StartOptions
 from orchestrator.store.db import Database
 from tests.documents import FUNCTIONS, document, step
 from tests.hands import Hands, together

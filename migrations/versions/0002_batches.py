@@ -1,0 +1,316 @@
+"""The verbs of the hot path as database functions: a batch of steps in one statement (orchestrator/store/batch.py).
+
+Revision ID: 0002
+Revises: 0001
+Create Date: 2026-11-29
+"""
+
+from __future__ import annotations
+
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+# A function's statements are planned once a session, without their values. So the plan must not be the one that is
+# best for the small table a young installation has: every row is to be found by an index, and by that of its key.
+# That a claimed step runs is therefore read from its lease (set while it runs, by a CHECK of the table): the planner
+# takes `status = 'running'` for an invitation to walk the index of all that run.
+PLANNED = """
+  SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off
+"""
+
+# The run's input comes along when it is small: what most steps need of their run.
+SMALL = "CASE WHEN octet_length(run.input::text) <= 2000 THEN run.input::text END"
+
+# Attempts that succeeded, and what follows, where that is plain: docs/adr/0013 says what that means. A step that is
+# not plain after all is left alone and returned as 'hard'. An attempt whose claim no longer holds is 'stale'.
+# `take`: how many of the steps that become ready are claimed at once for the worker; `others` become ready.
+SETTLE = f"""
+CREATE FUNCTION orchestrator_settle(
+  ids uuid[], tokens uuid[], runs uuid[], positions int[], leaves bool[], outputs text[], inputs text[],
+  took float8[], ago float8[],
+  edge_from int[], edge_position int[], edge_queue text[],
+  line_of int[], line_at timestamptz[], line_stream text[], line_level text[], line_message text[],
+  worker text, lease float8, take int, take_queue text, take_functions text[], take_any bool, output_limit int
+) RETURNS TABLE (kind text, id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int,
+  queue text, input text)
+LANGUAGE plpgsql {PLANNED} AS $$
+#variable_conflict use_column
+DECLARE
+  hard int[];
+  moved int[];
+  over uuid[];
+  closing uuid;
+  r record;
+  made text;
+BEGIN
+  -- The one lock order: by run, then by position (docs/adr/0003). A dependant that has met anything but satisfied
+  -- sources is decided by the engine's rules, not here.
+  WITH locked AS MATERIALIZED (
+    SELECT s.run_id, s.position, s.status <> 'pending' OR s.edge_errors > 0
+      OR s.satisfied_sources + s.remaining_sources <> s.source_count AS is_hard
+    FROM (
+      SELECT unnest(runs) AS run_id, unnest(positions) AS position
+      UNION SELECT runs[e.i], e.p FROM unnest(edge_from, edge_position) AS e (i, p)
+    ) k JOIN workflow_run_steps s ON s.run_id = k.run_id AND s.position = k.position
+    ORDER BY s.run_id, s.position FOR UPDATE OF s
+  )
+  SELECT array_agg(DISTINCT e.i) INTO hard FROM locked d JOIN unnest(edge_from, edge_position) AS e (i, p)
+    ON d.run_id = runs[e.i] AND d.position = e.p WHERE d.is_hard;
+
+  WITH done AS (
+    UPDATE workflow_run_steps s SET status = 'succeeded', output = CAST(a.output AS json), error = NULL, reason = NULL,
+      input = coalesce(CAST(a.input AS json), s.input),
+      finished_at = orchestrator_now() - make_interval(secs => a.ago),
+      started_at = greatest(s.started_at, orchestrator_now() - make_interval(secs => a.ago + a.took)),
+      claim_token = NULL, lease_expires_at = NULL, attempt_deadline_at = NULL, total_deadline_at = NULL
+    FROM unnest(ids, tokens, outputs, inputs, took, ago) WITH ORDINALITY AS a (id, token, output, input, took, ago, i)
+    WHERE s.id = a.id AND s.claim_token = a.token AND s.lease_expires_at IS NOT NULL AND (hard IS NULL OR a.i <> ALL (hard))
+    RETURNING s.id, a.i::int AS i, s.attempt, s.worker_id, s.started_at, s.finished_at, s.next_attempt_at
+  ), tried AS (
+    INSERT INTO workflow_step_attempts (step_id, number, outcome, worker_id, started_at, finished_at)
+    SELECT d.id, d.attempt, 'succeeded', d.worker_id, d.started_at, d.finished_at FROM done d
+  )
+  SELECT coalesce(array_agg(d.i), '{{}}') INTO moved FROM done d;
+
+  IF cardinality(line_of) > 0 THEN
+    INSERT INTO step_logs (run_id, step_id, attempt, at, stream, level, message)
+    SELECT s.run_id, s.id, s.attempt, l.at, l.stream, l.level, l.message
+    FROM unnest(line_of, line_at, line_stream, line_level, line_message) WITH ORDINALITY
+      AS l (i, at, stream, level, message, place)
+    JOIN workflow_run_steps s ON s.id = ids[l.i]
+    WHERE l.i = ANY (moved) ORDER BY l.place;
+  END IF;
+
+  IF cardinality(moved) < cardinality(ids) THEN
+    RETURN QUERY SELECT CASE WHEN a.i = ANY (hard) THEN 'hard' ELSE 'stale' END, a.id, a.token,
+      NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text, NULL::text
+    FROM unnest(ids, tokens) WITH ORDINALITY AS a (id, token, i) WHERE a.i <> ALL (moved);
+  END IF;
+
+  IF cardinality(edge_from) > 0 THEN
+    RETURN QUERY
+    WITH hit AS (
+      SELECT runs[e.i] AS run_id, e.p AS position, min(e.q) AS queue, count(*)::int AS n
+      FROM unnest(edge_from, edge_position, edge_queue) AS e (i, p, q) WHERE e.i = ANY (moved) GROUP BY 1, 2
+    ), due AS (
+      SELECT s.id, h.queue, h.n, run.revision_id, s.remaining_sources = h.n AS starts, s.priority,
+        s.function = ANY (take_functions) AS short,
+        s.remaining_sources = h.n AND h.queue = take_queue AND run.status IN ('running', 'canceling')
+          AND run.halting IS NULL AS mine
+      FROM hit h JOIN workflow_run_steps s ON s.run_id = h.run_id AND s.position = h.position
+      JOIN workflow_runs run ON run.id = h.run_id
+    ), ranked AS (
+      SELECT d.*, row_number() OVER (PARTITION BY d.mine ORDER BY d.short DESC NULLS LAST, d.priority DESC, d.id) AS k
+      FROM due d
+    ), chosen AS (
+      SELECT c.*, c.mine AND c.k <= take AND (coalesce(c.short, false) OR (take_any AND c.k = 1)) AS taken FROM ranked c
+    ), told AS (
+      UPDATE workflow_run_steps s SET remaining_sources = s.remaining_sources - c.n,
+        satisfied_sources = s.satisfied_sources + c.n,
+        status = CASE WHEN c.taken THEN 'running' WHEN c.starts THEN 'ready' ELSE s.status END,
+        queue = CASE WHEN c.starts THEN c.queue ELSE s.queue END,
+        ready_at = CASE WHEN c.starts THEN orchestrator_now() END,
+        queued_at = CASE WHEN c.taken THEN orchestrator_now() END,
+        started_at = CASE WHEN c.taken THEN orchestrator_now() END,
+        claim_token = CASE WHEN c.taken THEN gen_random_uuid() END,
+        worker_id = CASE WHEN c.taken THEN worker END,
+        attempt = s.attempt + c.taken::int,
+        lease_expires_at = CASE WHEN c.taken THEN orchestrator_now() + make_interval(secs => lease) END
+      FROM chosen c WHERE s.id = c.id
+      RETURNING s.status, s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue
+    )
+    SELECT 'taken', t.id, t.claim_token, t.run_id, t.revision_id, t.position, t.attempt, t.queue, {SMALL}
+    FROM told t JOIN workflow_runs run ON run.id = t.run_id WHERE t.status = 'running'
+    UNION ALL
+    SELECT DISTINCT 'ready', NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, t.queue,
+      NULL::text
+    FROM told t WHERE t.status = 'ready';
+  END IF;
+
+  -- A step without dependants looks whether its run is over (docs/adr/0004).
+  SELECT array_agg(DISTINCT runs[i] ORDER BY runs[i]) INTO over FROM unnest(moved) AS m (i) WHERE leaves[i];
+  IF over IS NOT NULL THEN
+    FOREACH closing IN ARRAY over LOOP
+      SELECT run.status, run.halting, run.final_status INTO r FROM workflow_runs run WHERE run.id = closing FOR UPDATE;
+      CONTINUE WHEN r.status = 'paused' OR r.halting IS NOT NULL;
+      -- From the far end, where what is open is likely to lie: what has ended leaves dead index entries.
+      CONTINUE WHEN (SELECT s.position FROM workflow_run_steps s WHERE s.run_id = closing
+        AND s.status IN ('pending', 'ready', 'queued', 'running', 'waiting')
+        ORDER BY s.position DESC LIMIT 1) IS NOT NULL;
+      IF r.status <> 'running' OR r.final_status IS NOT NULL
+        OR EXISTS (SELECT 1 FROM workflow_run_steps s WHERE s.run_id = closing AND s.status = 'failed') THEN
+        RAISE EXCEPTION USING ERRCODE = 'OR001', MESSAGE = 'a run does not end plainly: ' || closing;
+      END IF;
+      SELECT '{{' || coalesce(string_agg(to_json(s.name)::text || ':' || coalesce(s.output::text, 'null'), ','
+        ORDER BY s.position), '') || '}}' INTO made
+      FROM workflow_run_steps s WHERE s.run_id = closing AND s.leaf;
+      IF octet_length(made) > output_limit THEN
+        RAISE EXCEPTION USING ERRCODE = 'OR001', MESSAGE = 'a run does not end plainly: ' || closing;
+      END IF;
+      UPDATE workflow_runs run SET status = 'succeeded', final_status = 'succeeded', output = CAST(made AS json),
+        finished_at = orchestrator_now() WHERE run.id = closing;
+      INSERT INTO run_events (run_id, kind) VALUES (closing, 'run.succeeded');
+      RETURN QUERY SELECT 'over', NULL::uuid, NULL::uuid, closing, NULL::uuid, NULL::int, NULL::int, NULL::text, NULL::text;
+    END LOOP;
+  END IF;
+END $$;
+"""
+
+# The best of the ready steps of a queue, claimed for the worker: the first, and if that is of one of `functions`,
+# which are known to be short, up to `room` of their kind with it. Losing the commit loses nothing.
+TAKE = f"""
+CREATE FUNCTION orchestrator_take(wanted text, worker text, lease float8, room int, functions text[], mixed bool)
+RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
+  input text)
+LANGUAGE plpgsql {PLANNED} AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  RETURN QUERY
+  WITH best AS (
+    SELECT s.id, run.revision_id, {SMALL} AS input, s.function, s.priority, s.ready_at
+    FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
+    WHERE s.queue = wanted AND s.status = 'ready' AND s.next_attempt_at IS NULL
+      AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+    ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
+  ), ranked AS (
+    SELECT b.id, b.revision_id, b.input, coalesce(b.function = ANY (functions), false) AS short,
+      row_number() OVER (ORDER BY b.priority DESC, b.ready_at, b.id) AS k
+    FROM best b
+  ), chosen AS (
+    SELECT c.id, c.revision_id, c.input FROM ranked c
+    WHERE (c.k = 1 AND NOT mixed) OR (c.short AND (mixed OR (SELECT f.short FROM ranked f WHERE f.k = 1)))
+  )
+  UPDATE workflow_run_steps s SET status = 'running', claim_token = gen_random_uuid(), worker_id = worker,
+    attempt = s.attempt + 1, started_at = orchestrator_now(), queued_at = orchestrator_now(),
+    lease_expires_at = orchestrator_now() + make_interval(secs => lease), error = NULL, progress = NULL
+  FROM chosen c WHERE s.id = c.id
+  RETURNING s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue, c.input;
+END $$;
+"""
+
+# The same for steps whose message has come.
+CLAIM = f"""
+CREATE FUNCTION orchestrator_claim(ids uuid[], tokens uuid[], worker text, lease float8)
+RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
+  input text)
+LANGUAGE plpgsql {PLANNED} AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  RETURN QUERY
+  WITH mine AS (
+    SELECT s.id, run.revision_id, {SMALL} AS input FROM unnest(ids, tokens) AS c (id, token)
+    JOIN workflow_run_steps s ON s.id = c.id AND s.claim_token = c.token AND s.lease_expires_at IS NULL
+    JOIN workflow_runs run ON run.id = s.run_id AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+    ORDER BY s.run_id, s.position FOR UPDATE OF s
+  )
+  UPDATE workflow_run_steps s SET status = 'running', worker_id = worker, attempt = s.attempt + 1,
+    started_at = orchestrator_now(), lease_expires_at = orchestrator_now() + make_interval(secs => lease),
+    error = NULL, progress = NULL
+  FROM mine m WHERE s.id = m.id
+  RETURNING s.id, s.claim_token, s.run_id, m.revision_id, s.position, s.attempt, s.queue, m.input;
+END $$;
+"""
+
+# The best ready steps of a queue get a token and go to the broker, while fewer than `most` are there.
+QUEUE = f"""
+CREATE FUNCTION orchestrator_queue(wanted text, most int) RETURNS TABLE (id uuid, claim_token uuid)
+LANGUAGE plpgsql {PLANNED} AS $$
+#variable_conflict use_column
+DECLARE
+  room int;
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  SELECT most - count(*) INTO room FROM workflow_run_steps s WHERE s.status = 'queued' AND s.queue = wanted;
+  IF room <= 0 THEN
+    RETURN;
+  END IF;
+  RETURN QUERY
+  WITH best AS (
+    SELECT s.id, s.priority, s.ready_at FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
+    WHERE s.queue = wanted AND s.status = 'ready' AND s.next_attempt_at IS NULL
+      AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+    ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
+  ), sent AS (
+    UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
+    FROM best b WHERE s.id = b.id
+    RETURNING s.id, s.claim_token, s.priority, s.ready_at
+  )
+  SELECT s.id, s.claim_token FROM sent s ORDER BY s.priority DESC, s.ready_at, s.id;
+END $$;
+"""
+
+# Claimed attempts that were never begun go back: nothing of them is counted.
+RELEASE = f"""
+CREATE FUNCTION orchestrator_release(ids uuid[], tokens uuid[]) RETURNS TABLE (queue text)
+LANGUAGE plpgsql {PLANNED} AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  RETURN QUERY
+  WITH mine AS (
+    SELECT s.id FROM unnest(ids, tokens) AS c (id, token)
+    JOIN workflow_run_steps s ON s.id = c.id AND s.claim_token = c.token AND s.lease_expires_at IS NOT NULL
+    ORDER BY s.run_id, s.position FOR UPDATE OF s
+  )
+  UPDATE workflow_run_steps s SET status = 'ready', attempt = s.attempt - 1, claim_token = NULL,
+    lease_expires_at = NULL, started_at = NULL, queued_at = NULL, attempt_deadline_at = NULL, worker_id = NULL
+  FROM mine m WHERE s.id = m.id
+  RETURNING s.queue;
+END $$;
+"""
+
+# Runs of one revision that differ in their input only, with all their steps: `ids` holds the steps' ids, run by run.
+# A run whose idempotency key is taken is not made; the ids of those that are come back.
+START = f"""
+CREATE FUNCTION orchestrator_start(
+  run_ids uuid[], inputs text[], workflow uuid, revision uuid, app uuid, tags text[], key text, timeout float8,
+  event json, ids uuid[], names text[], functions text[], leaves bool[], queues text[], priorities smallint[],
+  sources int[], most_attempts int[]
+) RETURNS TABLE (id uuid)
+LANGUAGE plpgsql {PLANNED} AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  WITH made AS (
+    INSERT INTO workflow_runs (id, workflow_id, revision_id, app_id, status, input, vars, tags, idempotency_key,
+      root_id, step_count, created_at, started_at, deadline_at)
+    SELECT r.id, workflow, revision, app, 'running', CAST(r.input AS json), '{{}}', tags, key, r.id, cardinality(names),
+      orchestrator_now(), orchestrator_now(), orchestrator_now() + make_interval(secs => timeout)
+    FROM unnest(run_ids, inputs) AS r (id, input)
+    ON CONFLICT (workflow_id, app_id, idempotency_key) DO NOTHING
+    RETURNING workflow_runs.id
+  ), told AS (
+    INSERT INTO run_events (run_id, kind, data) SELECT m.id, 'run.started', event FROM made m
+  ), steps AS (
+    INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, queue, priority, source_count,
+      remaining_sources, max_attempts, ready_at)
+    SELECT ids[(r.i - 1) * cardinality(names) + t.i], r.id, t.i - 1, t.name, t.function, t.leaf,
+      CASE WHEN t.sources = 0 THEN 'ready' ELSE 'pending' END, t.queue, t.priority, t.sources, t.sources, t.most,
+      CASE WHEN t.sources = 0 THEN orchestrator_now() END
+    FROM made m JOIN unnest(run_ids) WITH ORDINALITY AS r (id, i) ON r.id = m.id
+    CROSS JOIN unnest(names, functions, leaves, queues, priorities, sources, most_attempts) WITH ORDINALITY
+      AS t (name, function, leaf, queue, priority, sources, most, i)
+    ORDER BY r.i, t.i
+  )
+  SELECT m.id FROM made m;
+END $$;
+"""
+
+FUNCTIONS = (SETTLE, TAKE, CLAIM, QUEUE, RELEASE, START)
+
+
+def upgrade() -> None:
+    for script in FUNCTIONS:
+        op.get_bind().exec_driver_sql(script)
+
+
+def downgrade() -> None:
+    for name in ("settle", "take", "claim", "queue", "release", "start"):
+        op.get_bind().exec_driver_sql(f"DROP FUNCTION orchestrator_{name}")

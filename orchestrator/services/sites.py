@@ -1,0 +1,177 @@
+"""What never changes about one step of one revision, worked out once a process: the hot path's memory."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from orchestrator.domain.definition import EdgeOn, OnLost, Step, StepKind, TriggerRule
+from orchestrator.domain.expressions import Template, compile_template
+from orchestrator.domain.graph import Plan, PlanStep
+from orchestrator.domain.rules import needed
+from orchestrator.domain.values import storable
+from orchestrator.errors import UnstorableValue
+from orchestrator.functions import FunctionSpec, Registry
+from orchestrator.store.batch import NewSteps, new_steps
+
+DEFAULT_QUEUE = "default"
+_ASKS_FOR_SUCCESS = (EdgeOn.SUCCESS, EdgeOn.COMPLETE)
+
+
+class Reads(Enum):
+    """What an attempt needs of its run before its function can be called."""
+
+    NOTHING = "nothing"
+    INPUT = "input"
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """`step` with its function's own retry and timeout where it sets none; `spec` None: not registered here.
+
+    `reads` RUN also stands for a timeout, whose end is to be written down. `input_json`: what the input is for every
+    run, as JSON text; None when it reads something, or cannot be stored.
+    `dependants`: (position, queue) of each, when its success is plain (`plain_dependants`); else None.
+    `repeatable`: losing an attempt means no more than running it again.
+    """
+
+    step: Step
+    spec: FunctionSpec | None
+    reads: Reads
+    input: Template
+    input_json: str | None
+    dependants: tuple[tuple[int, str], ...] | None
+    repeatable: bool
+
+
+def make_site(plan: Plan, position: int, step: Step, functions: Registry, max_bytes: int) -> Site:
+    """The site of a plan's step; `step` is the effective one, `max_bytes` bounds its input."""
+    template = compile_template(step.input)
+    reads = _reads(step, template)
+    return Site(
+        step=step,
+        spec=functions.get(step.function or ""),
+        reads=reads,
+        input=template,
+        input_json=_constant(step.input, max_bytes) if reads is Reads.NOTHING else None,
+        dependants=plain_dependants(plan, position, functions),
+        repeatable=step.on_lost is OnLost.RETRY,
+    )
+
+
+def _constant(value: Any, max_bytes: int) -> str | None:
+    try:
+        return storable({} if value is None else value, max_bytes=max_bytes)[1]
+    except UnstorableValue:
+        return None
+
+
+def _reads(step: Step, template: Template) -> Reads:
+    if step.timeout is not None or step.total_timeout is not None:
+        return Reads.RUN
+    if template.constant:
+        return Reads.NOTHING
+    # `now()` is no root: it reads the database's clock.
+    only_input = template.references.roots <= {"input"} and "now" not in json.dumps(step.input)
+    return Reads.INPUT if only_input else Reads.RUN
+
+
+def plain_dependants(plan: Plan, position: int, functions: Registry) -> tuple[tuple[int, str], ...] | None:
+    """The step's dependants with the queues they go to, if its success is plain: it needs no rule and no template.
+
+    It publishes nothing; every dependant is a function step without `when` that needs all its sources, asks for
+    this success by an edge without `when`, and goes to a queue that is known. A step without dependants is plain when
+    the run's end is: no handlers, no `output`, no `output_schema`. None when it is not plain.
+    """
+    if position >= len(plan.steps) or plan.at(position).step.publish:
+        return None
+    here = plan.at(position)
+    if not here.dependants:
+        return () if _ends_plainly(plan) else None
+    found = []
+    for dependant in map(plan.at, here.dependants):
+        queue = _plain_queue(dependant.step, functions) if _starts_plainly(dependant, here.name) else None
+        if queue is None:
+            return None
+        found.append((dependant.position, queue))
+    return tuple(found)
+
+
+def _ends_plainly(plan: Plan) -> bool:
+    definition = plan.definition
+    return not plan.handlers and not definition.has_output and definition.output_schema is None
+
+
+def _starts_plainly(dependant: PlanStep, source: str) -> bool:
+    step = dependant.step
+    return (
+        step.kind is StepKind.FUNCTION
+        and step.when is None
+        and step.trigger_rule in (None, TriggerRule.ALL_SUCCESS)
+        and needed(step, len(dependant.sources)) == len(dependant.sources)
+        and not dependant.conditional
+        and any(edge.on in _ASKS_FOR_SUCCESS for _, edge in dependant.edges_from(source))
+    )
+
+
+def _plain_queue(step: Step, functions: Registry) -> str | None:
+    if step.queue is not None:
+        usable = isinstance(step.queue, str) and compile_template(step.queue).constant
+        return step.queue if usable and len(step.queue.strip()) > 0 and len(step.queue) <= 255 else None
+    spec = functions.get(step.function or "")
+    return None if spec is None else spec.queue or DEFAULT_QUEUE
+
+
+def plain_start(plan: Plan, functions: Registry) -> NewSteps | None:
+    """The rows every run of the plan begins with, when its start is plain: no rule and no template decides it.
+
+    It has no variables; every step without sources is a function step without `when` that goes to a known queue.
+    """
+    if plan.definition.vars:
+        return None
+    rows = []
+    for here in plan.steps:
+        step, root = here.step, not here.sources
+        queue = _plain_queue(step, functions) if root and step.kind is StepKind.FUNCTION and step.when is None else None
+        if root and queue is None:
+            return None
+        most = step.retry.max_attempts if step.retry else None
+        rows.append((here.name, step.function, not here.dependants, queue, step.priority, len(here.sources), most))
+    return new_steps(rows)
+
+
+class Sites:
+    """A bounded cache; `limit` counts revisions."""
+
+    def __init__(self, limit: int = 256) -> None:
+        self._limit = limit
+        self._sites: OrderedDict[str, dict[int, Site]] = OrderedDict()
+        self._starts: OrderedDict[str, NewSteps | None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def start_of(self, revision_id: str, plan: Plan, functions: Registry) -> NewSteps | None:
+        """`plain_start` of a revision's plan, worked out once."""
+        with self._lock:
+            if revision_id in self._starts:
+                self._starts.move_to_end(revision_id)
+                return self._starts[revision_id]
+        made = plain_start(plan, functions)
+        with self._lock:
+            self._starts[revision_id] = made
+            if len(self._starts) > self._limit:
+                self._starts.popitem(last=False)
+        return made
+
+    def of(self, revision_id: str) -> dict[int, Site]:
+        """The sites of a revision worked out so far, to be read and added to."""
+        with self._lock:
+            sites = self._sites.setdefault(revision_id, {})
+            self._sites.move_to_end(revision_id)
+            if len(self._sites) > self._limit:
+                self._sites.popitem(last=False)
+            return sites

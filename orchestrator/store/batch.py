@@ -1,0 +1,255 @@
+"""A batch of steps in one statement and one transaction: the verbs of the hot path.
+
+Each is a function in the database (migrations/versions/0002_batches.py), whose statements are planned once a session;
+its moves of a step's status are those of transition.py, fenced in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from orchestrator.ids import new_ids
+from orchestrator.store.db import Database
+from orchestrator.store.logs import LogLine
+from orchestrator.store.transition import Lease, Queued, as_text
+
+_NOT_PLAIN = "OR001"  # SQLSTATE raised by orchestrator_settle
+
+
+class Taken(NamedTuple):
+    """A claimed step; `run_input`: JSON text of its run's input, None for a large one."""
+
+    id: str
+    claim_token: str
+    run_id: str
+    revision_id: str
+    position: int
+    attempt: int
+    queue: str
+    run_input: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """An attempt that succeeded and whose success is plain (docs/adr/0013).
+
+    `dependants` are (position, queue) pairs; `took` and `ago` are seconds: how long the call was, and since when
+    it is over.
+    """
+
+    step_id: str
+    token: str
+    run_id: str
+    position: int
+    dependants: Sequence[tuple[int, str]]
+    output_json: str
+    input_json: str | None
+    took: float
+    ago: float
+    lines: Sequence[LogLine] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """What a worker goes on with: at most `room` steps of `queue`, of `functions` known to be short.
+
+    `anything`: it has nothing in hand, and takes one step of any other function if there is none of these.
+    """
+
+    lease: Lease
+    queue: str
+    room: int
+    functions: Sequence[str] = ()
+    anything: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What settling led to: steps claimed for the worker, queues with ready steps, ids of attempts it did not settle.
+
+    `hard`: it does not end plainly, and is still held; `stale`: its claim no longer holds.
+    """
+
+    taken: tuple[Taken, ...] = ()
+    queues: frozenset[str] = frozenset()
+    hard: frozenset[str] = frozenset()
+    stale: frozenset[str] = frozenset()
+    over: frozenset[str] = frozenset()
+
+
+class NotPlain(Exception):
+    """A run of the batch does not end plainly; nothing was stored."""
+
+
+_SETTLE = """
+SELECT kind, id, claim_token, run_id, revision_id, "position", attempt, queue, input
+FROM orchestrator_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+"""
+
+
+def settle_plain(db: Database, done: Sequence[Success], take: Take | None, output_limit: int) -> Batch:
+    """running -> succeeded for all of them, with what follows; raises `NotPlain` and `Unreachable`.
+
+    `output_limit` bounds a run's output, in bytes.
+    """
+    columns = [
+        _array(d.step_id for d in done),
+        _array(d.token for d in done),
+        _array(d.run_id for d in done),
+        _array(d.position for d in done),
+        _array(not d.dependants for d in done),
+        _texts(d.output_json for d in done),
+        _texts(d.input_json for d in done),
+        _array(d.took for d in done),
+        _array(d.ago for d in done),
+        _array(i for i, d in enumerate(done, 1) for _ in d.dependants),
+        _array(position for d in done for position, _ in d.dependants),
+        _texts(queue for d in done for _, queue in d.dependants),
+        _array(i for i, d in enumerate(done, 1) for _ in d.lines),
+        *(_texts(str(getattr(line, name)) for d in done for line in d.lines) for name in LogLine.__slots__),
+    ]
+    try:
+        return _batch(db.call(_SETTLE, [*columns, *_wanted(take), output_limit]))
+    except Exception as error:
+        if _sqlstate(error) == _NOT_PLAIN:
+            raise NotPlain from error
+        raise
+
+
+# Arrays go as their text: the server reads that many times faster than an expression for each element.
+
+
+def _array(values: Iterable[Any]) -> str:
+    """An array of ids, numbers or truth values."""
+    return "{" + ",".join(map(str, values)) + "}"
+
+
+def _texts(values: Iterable[str | None]) -> str:
+    return "{" + ",".join("NULL" if v is None else f'"{_escaped(v)}"' for v in values) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _wanted(take: Take | None) -> list[Any]:
+    if take is None:
+        return ["", 0.0, 0, "", "{}", False]
+    return [take.lease.worker_id, take.lease.seconds, take.room, take.queue, _texts(take.functions), take.anything]
+
+
+def _batch(rows: Iterable[Sequence[Any]]) -> Batch:
+    told: dict[str, list[Sequence[Any]]] = {"taken": [], "ready": [], "hard": [], "stale": [], "over": []}
+    for kind, *row in rows:
+        told[kind].append(row)
+    return Batch(
+        taken=tuple(Taken(*row) for row in told["taken"]),
+        queues=frozenset(row[6] for row in told["ready"]),
+        hard=frozenset(row[0] for row in told["hard"]),
+        stale=frozenset(row[0] for row in told["stale"]),
+        over=frozenset(row[2] for row in told["over"]),
+    )
+
+
+def _sqlstate(error: Exception) -> str | None:
+    return getattr(getattr(error, "orig", error), "pgcode", None)
+
+
+_ROW = 'id, claim_token, run_id, revision_id, "position", attempt, queue, input'
+
+
+def claim(db: Database, queued: Sequence[Queued], lease: Lease) -> list[Taken]:
+    """queued -> running for those whose token still holds and whose run may start steps, in the order given."""
+    ids = [q.step_id for q in queued]
+    rows = db.call(
+        f"SELECT {_ROW} FROM orchestrator_claim(%s, %s, %s, %s)",
+        [_array(ids), _array(q.token for q in queued), lease.worker_id, lease.seconds],
+    )
+    return sorted((Taken(*row) for row in rows), key=lambda taken: ids.index(taken.id))
+
+
+def take(db: Database, wanted: Take) -> list[Taken]:
+    """ready -> running for the best of a queue: highest priority and longest ready first."""
+    rows = db.call(
+        f"SELECT {_ROW} FROM orchestrator_take(%s, %s, %s, %s, %s, %s)",
+        [
+            wanted.queue,
+            wanted.lease.worker_id,
+            wanted.lease.seconds,
+            wanted.room,
+            _texts(wanted.functions),
+            not wanted.anything,
+        ],
+    )
+    return [Taken(*row) for row in rows]
+
+
+def queue_ready(db: Database, queue: str, most: int) -> list[Queued]:
+    """ready -> queued: the best ready steps of a queue, as long as fewer than `most` are queued."""
+    rows = db.call("SELECT id, claim_token FROM orchestrator_queue(%s, %s)", [queue, most])
+    return [Queued(*row) for row in rows]
+
+
+def release(db: Database, held: Sequence[tuple[str, str]]) -> frozenset[str]:
+    """running -> ready for (step id, token) pairs that were claimed and never begun; the queues concerned."""
+    rows = db.call(
+        "SELECT queue FROM orchestrator_release(%s, %s)", [_array(h[0] for h in held), _array(h[1] for h in held)]
+    )
+    return frozenset(row[0] for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSteps:
+    """The steps every fresh run of a revision has, as array texts by column; `queues` are those of the first ones."""
+
+    count: int
+    columns: tuple[str, ...]
+    queues: frozenset[str]
+
+
+def new_steps(rows: Sequence[tuple[str, str | None, bool, str | None, int, int, int | None]]) -> NewSteps:
+    """Of (name, function, leaf, queue, priority, sources, max_attempts) by position; only first steps have a queue."""
+    names, functions, leaves, queues, priorities, sources, most = zip(*rows, strict=True)
+    numbers = (_array(priorities), _array(sources), _array("NULL" if m is None else m for m in most))
+    columns = (_texts(names), _texts(functions), _array(leaves), _texts(queues), *numbers)
+    return NewSteps(len(rows), columns, frozenset(queue for queue in queues if queue is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class NewRuns:
+    """Runs to be made that differ in their input only: `inputs` maps their ids to its JSON text.
+
+    `timeout` in seconds. With an `idempotency_key` there is one run.
+    """
+
+    inputs: Mapping[str, str]
+    workflow_id: str
+    revision_id: str
+    app_id: str
+    tags: Sequence[str]
+    idempotency_key: str | None
+    timeout: float | None
+    actor: str
+
+
+def start_runs(db: Database, runs: NewRuns, steps: NewSteps) -> frozenset[str]:
+    """Insert the runs with their steps; the ids of those made: not of one whose idempotency key is taken."""
+    rows = db.call(
+        "SELECT id FROM orchestrator_start(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        [
+            _array(runs.inputs),
+            _texts(runs.inputs.values()),
+            runs.workflow_id,
+            runs.revision_id,
+            runs.app_id,
+            _texts(runs.tags),
+            runs.idempotency_key,
+            runs.timeout,
+            as_text({"actor": runs.actor}),
+            _array(new_ids(len(runs.inputs) * steps.count)),
+            *steps.columns,
+        ],
+    )
+    return frozenset(row[0] for row in rows)
