@@ -33,7 +33,7 @@ from orchestrator.services.register import Registered, register
 from orchestrator.services.retry import retry
 from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
-from orchestrator.services.wait import read_status, wait
+from orchestrator.services.wait import read_status, wait, wait_many
 from orchestrator.store.outcomes import load_run
 from orchestrator.store.reads import RunFilters, get_run, list_runs, list_steps, load_secrets
 
@@ -149,6 +149,13 @@ class Orchestrator:
         """
         options = StartOptions(app, tags, None, revision, actor=acting_user("python"))
         return [RunHandle(self.engine, one.run_id) for one in start_many(self.engine, name, inputs, options)]
+
+    def wait_many(self, runs: Sequence[RunHandle | str], timeout: float | None = None) -> dict[str, RunStatus]:
+        """Wait until all these runs have ended, whichever way; their statuses by id, in the order given.
+
+        Raises `NotFound`, and `TimeoutError` after `timeout` seconds.
+        """
+        return wait_many(self.engine.db, [_id_of(run) for run in runs], timeout)
 
     def run(self, id: str) -> RunHandle:
         """The run of this id; raises `NotFound`."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from orchestrator.errors import Unreachable
-from orchestrator.store.faults import unmigrated_is_unreachable
 
 
 class Outage:
@@ -25,8 +24,7 @@ class Outage:
     @contextmanager
     def ridden_out(self) -> Iterator[None]:
         try:
-            with unmigrated_is_unreachable():
-                yield
+            yield
         except Unreachable as error:
             if self._since is None:
                 self._since = time.monotonic()

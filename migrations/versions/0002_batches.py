@@ -303,7 +303,20 @@ BEGIN
 END $$;
 """
 
-FUNCTIONS = (SETTLE, TAKE, CLAIM, QUEUE, RELEASE, START)
+# What most templates read of their run: its variables (in a row without a name), and how some of its steps stand.
+VIEW = f"""
+CREATE FUNCTION orchestrator_view(run uuid, positions int[])
+RETURNS TABLE (name text, status text, output json, error json, attempt int)
+LANGUAGE plpgsql STABLE {PLANNED} AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY SELECT NULL::text, NULL::text, r.vars, NULL::json, NULL::int FROM workflow_runs r WHERE r.id = run;
+  RETURN QUERY SELECT s.name, s.status, s.output, s.error, s.attempt FROM workflow_run_steps s
+  WHERE s.run_id = run AND s.position = ANY (positions);
+END $$;
+"""
+
+FUNCTIONS = (SETTLE, TAKE, CLAIM, QUEUE, RELEASE, START, VIEW)
 
 
 def upgrade() -> None:
@@ -312,5 +325,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for name in ("settle", "take", "claim", "queue", "release", "start"):
+    for name in ("settle", "take", "claim", "queue", "release", "start", "view"):
         op.get_bind().exec_driver_sql(f"DROP FUNCTION orchestrator_{name}")

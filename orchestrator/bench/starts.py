@@ -8,7 +8,7 @@ from orchestrator.bench.graphs import document
 from orchestrator.bench.measure import Gauge, Line
 from orchestrator.bench.stage import Stage
 from orchestrator.bench.steplog import faults, read
-from orchestrator.bench.submit import start_all
+from orchestrator.bench.submit import start_each
 from orchestrator.bench.workloads import Workload
 from orchestrator.ids import new_token
 
@@ -21,7 +21,7 @@ def measure_starts(stage: Stage, size: str) -> Line:
     The worker is there and runs them meanwhile. Timed are the starts alone; the runs are waited for and checked.
     """
     workload = Workload("W8", size, int(size), _ONE_STEP)
-    own = _measure(stage, workload, lambda name, log: start_all(stage.client, name, workload.runs, log))
+    own = _measure(stage, workload, lambda name, log: start_each(stage.client, name, workload.runs, log))
     given = _measure(stage, workload, lambda name, log: _start_in_transactions(stage, name, workload.runs, log))
     return {
         **own,

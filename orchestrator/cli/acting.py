@@ -9,7 +9,6 @@ from orchestrator.bootstrap import make_engine
 from orchestrator.config import SERVERS, Config
 from orchestrator.services.actor import acting_user
 from orchestrator.services.engine import Engine
-from orchestrator.store.faults import told_in_words
 
 
 @contextmanager
@@ -20,8 +19,7 @@ def open_engine(need: Sequence[str] = SERVERS) -> Iterator[Engine]:
     """
     engine = make_engine(Config.from_env(need=need), load_functions=False)
     try:
-        with told_in_words():
-            yield engine
+        yield engine
     finally:
         engine.db.close()
 

@@ -10,7 +10,6 @@ from orchestrator.domain.graph import Plan
 from orchestrator.services.plans import Plans
 from orchestrator.store import workflows
 from orchestrator.store.db import Database
-from orchestrator.store.faults import told_in_words
 from orchestrator.store.reads import RunNow, find_run
 
 
@@ -19,8 +18,7 @@ def open_database() -> Iterator[Database]:
     """The configured database, for reading; a broker is not needed. Raises `Unreachable` and `InvalidConfig`."""
     db = Database.connect(Config.from_env(need=("database",)).database_url, pool_size=1)
     try:
-        with told_in_words():
-            yield db
+        yield db
     finally:
         db.close()
 

@@ -25,7 +25,6 @@ from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import Unreachable
 from orchestrator.services.look import Look, look
 from orchestrator.store.db import Database
-from orchestrator.store.faults import told_in_words
 from orchestrator.store.reads import StepBrief, get_run, load_secrets
 
 _POLL_SECONDS = 0.5
@@ -88,7 +87,7 @@ class Watcher:
         return max(_POLL_SECONDS, spent / _LOOK_SHARE)
 
     def _look(self, most: int | None) -> Look:
-        with told_in_words(), self.db.transaction() as conn:
+        with self.db.transaction() as conn:
             return look(conn, self.run_id, self.secrets, most=most)
 
     def around(self, later: float = 0.0) -> Around:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from orchestrator.domain.definition import Step
-from orchestrator.domain.expressions import compile_template
+from orchestrator.domain.expressions import Limits, compile_template
 from orchestrator.domain.inputs import check_input
 from orchestrator.domain.masking import MASK, NOTHING_SECRET, Masker
 from orchestrator.domain.outcome import ErrorInfo, Outcome
@@ -18,7 +18,7 @@ from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, InvalidInput, UnstorableValue
 from orchestrator.functions import FunctionSpec, UnknownFunction
 from orchestrator.services.engine import Engine
-from orchestrator.services.scope import RunScope
+from orchestrator.services.scope import RunScope, step_view
 from orchestrator.services.sites import Reads, Site
 from orchestrator.store import batch, steps
 from orchestrator.store.batch import Take
@@ -123,13 +123,20 @@ def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tu
 
 
 def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict[str, Any], str] | None:
-    """The keyword arguments and their JSON text, when nothing of the run is needed for them but its input."""
+    """The keyword arguments and their JSON text, when they need no more of the run than one look."""
     if site.input_json is not None and site.input_json.startswith("{"):
         return json.loads(site.input_json), site.input_json
-    if site.reads is not Reads.INPUT or claimed.run_input is None:
+    if site.reads in (Reads.NOTHING, Reads.RUN) or claimed.run_input is None:
         return None
+    scope: dict[str, Any] = {"input": json.loads(claimed.run_input)}
+    if site.reads is Reads.DATA:
+        variables, found = batch.view(engine.db, claimed.run_id, site.positions)
+        scope |= {
+            "vars": variables,
+            "steps": {s.name: step_view(s.status, s.output, s.error, s.attempt) for s in found},
+        }
     try:
-        return _checked(engine, site.input.render({"input": json.loads(claimed.run_input)}))
+        return _checked(engine, site.input.render(scope, Limits(output=engine.settings.max_output_bytes)))
     except ExpressionError as error:
         told = Masker(engine.secrets.values()).text(str(error))
         raise NotPrepared(_final(type(error).__name__, told)) from error

@@ -17,7 +17,6 @@ from orchestrator.services.halt import apply_halt
 from orchestrator.services.scope import RunScope
 from orchestrator.services.settle import settle
 from orchestrator.store import lease, runs, transition
-from orchestrator.store.faults import unmigrated_is_unreachable
 from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
@@ -36,8 +35,7 @@ def tick(engine: Engine, *, reclaiming: bool = True) -> None:
         if duty is reclaim and not reclaiming:
             continue
         try:
-            with unmigrated_is_unreachable():
-                queues.update(duty(engine))
+            queues.update(duty(engine))
         except Unreachable:
             raise
         except Exception:  # noqa: BLE001 - one broken row must not stop the coordinator; the next tick tries again

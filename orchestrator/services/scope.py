@@ -99,7 +99,7 @@ class RunScope:
 
     def note(self, ended: Ended) -> None:
         name = self.plan.at(ended.position).name
-        self._results[name] = _view(ended.status.value, ended.output, ended.error, ended.attempt)
+        self._results[name] = step_view(ended.status.value, ended.output, ended.error, ended.attempt)
 
     def past_ends(self, positions: Sequence[int]) -> Mapping[int, PastEnd]:
         return steps.load_ends(self.conn, self.run_id, positions)
@@ -123,7 +123,7 @@ class RunScope:
         missing = {self.plan.positions[name]: name for name in names - self._results.keys()}
         if missing:
             for row in steps.load_results(self.conn, self.run_id, sorted(missing)):
-                self._results[row.name] = _view(row.status, row.output, row.error, row.attempt)
+                self._results[row.name] = step_view(row.status, row.output, row.error, row.attempt)
         return {name: self._results[name] for name in names if name in self._results}
 
 
@@ -146,7 +146,8 @@ def run_view(facts: RunFacts) -> dict[str, Any]:
     }
 
 
-def _view(status: str, output: Any, error: Any, attempt: int) -> dict[str, Any]:
+def step_view(status: str, output: Any, error: Any, attempt: int) -> dict[str, Any]:
+    """A step in the scope `steps`."""
     return {"status": status, "output": output, "error": _error(error), "attempt": attempt}
 
 

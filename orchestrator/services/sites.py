@@ -26,15 +26,17 @@ class Reads(Enum):
     """What an attempt needs of its run before its function can be called."""
 
     NOTHING = "nothing"
-    INPUT = "input"
-    RUN = "run"
+    INPUT = "input"  # the run's input
+    DATA = "data"  # that, variables, and how other steps stand
+    RUN = "run"  # anything
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """`step` with its function's own retry and timeout where it sets none; `spec` None: not registered here.
 
-    `reads` RUN also stands for a timeout, whose end is to be written down. `input_json`: what the input is for every
+    `reads` RUN also stands for a timeout, whose end is to be written down. `positions` are those of the steps it reads.
+    `input_json`: what the input is for every
     run, as JSON text; None when it reads something, or cannot be stored.
     `dependants`: (position, queue) of each, when its success is plain (`plain_dependants`); else None.
     `repeatable`: losing an attempt means no more than running it again.
@@ -43,6 +45,7 @@ class Site:
     step: Step
     spec: FunctionSpec | None
     reads: Reads
+    positions: tuple[int, ...]
     input: Template
     input_json: str | None
     dependants: tuple[tuple[int, str], ...] | None
@@ -57,6 +60,7 @@ def make_site(plan: Plan, position: int, step: Step, functions: Registry, max_by
         step=step,
         spec=functions.get(step.function or ""),
         reads=reads,
+        positions=_positions(plan, template),
         input=template,
         input_json=_constant(step.input, max_bytes) if reads is Reads.NOTHING else None,
         dependants=plain_dependants(plan, position, functions),
@@ -76,9 +80,17 @@ def _reads(step: Step, template: Template) -> Reads:
         return Reads.RUN
     if template.constant:
         return Reads.NOTHING
-    # `now()` is no root: it reads the database's clock.
-    only_input = template.references.roots <= {"input"} and "now" not in json.dumps(step.input)
-    return Reads.INPUT if only_input else Reads.RUN
+    if "now" in json.dumps(step.input):  # `now()` is no root, and reads the database's clock
+        return Reads.RUN
+    if template.references.roots <= {"input"}:
+        return Reads.INPUT
+    return Reads.DATA if template.references.roots <= {"input", "vars", "steps"} else Reads.RUN
+
+
+def _positions(plan: Plan, template: Template) -> tuple[int, ...]:
+    reads = template.references
+    names = plan.positions.keys() if reads.all_steps else reads.steps & plan.positions.keys()
+    return tuple(sorted(plan.positions[name] for name in names))
 
 
 def plain_dependants(plan: Plan, position: int, functions: Registry) -> tuple[tuple[int, str], ...] | None:

@@ -31,6 +31,16 @@ class Taken(NamedTuple):
     run_input: str | None
 
 
+class StepNow(NamedTuple):
+    """A step as templates see it."""
+
+    name: str
+    status: str
+    output: Any
+    error: Any
+    attempt: int
+
+
 @dataclass(frozen=True, slots=True)
 class Success:
     """An attempt that succeeded and whose success is plain (docs/adr/0013).
@@ -184,6 +194,15 @@ def take(db: Database, wanted: Take) -> list[Taken]:
         ],
     )
     return [Taken(*row) for row in rows]
+
+
+def view(db: Database, run_id: str, positions: Sequence[int]) -> tuple[dict[str, Any], list[StepNow]]:
+    """The run's variables, and how the steps at `positions` stand; `LookupError` when there is no such run."""
+    rows = db.call(
+        "SELECT name, status, output, error, attempt FROM orchestrator_view(%s, %s)", [run_id, _array(positions)]
+    )
+    found: dict[str, Any] = rows[0][2]
+    return found, [StepNow(*row) for row in rows[1:]]
 
 
 def queue_ready(db: Database, queue: str, most: int) -> list[Queued]:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from orchestrator.errors import Unreachable
+from orchestrator.store.faults import in_words
 
 # A server that vanished is noticed within half a minute, also by who waits for its answer.
 _NOTICED = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 25_000}
@@ -52,7 +53,8 @@ class Database:
         """A transaction: committed at the end, rolled back on an exception.
 
         `lazy` commits without waiting for the disk: only for what may be lost and done again (a claim).
-        Raises `Unreachable` when no connection can be had, or it breaks; then nobody knows whether the commit was.
+        Raises `Unreachable` when no connection can be had, or it breaks; then nobody knows whether the commit was; and
+        when the database does not hold our tables.
         """
         connection = self._connect()
         try:
@@ -61,9 +63,10 @@ class Database:
                     connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
                 yield connection
         except DBAPIError as error:
-            if not error.connection_invalidated:
+            told = in_words(error, lost=error.connection_invalidated)
+            if told is None:
                 raise
-            raise Unreachable(f"the connection to Postgres broke: {_one_line(error)}") from error
+            raise told from error
 
     def call(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of one statement (`%s` for each value) that is a transaction of its own: one round trip.
@@ -77,10 +80,13 @@ class Database:
                 cursor.execute(statement, values)
                 rows: list[tuple[Any, ...]] = cursor.fetchall()
         except DriverError as error:
-            if not connection.closed:
+            lost = bool(connection.closed)
+            if not lost:
                 self._idle.append((connection, time.monotonic()))
+            told = in_words(error, lost=lost)
+            if told is None:
                 raise
-            raise Unreachable(f"the connection to Postgres broke: {' '.join(str(error).split())}") from error
+            raise told from error
         self._idle.append((connection, time.monotonic()))
         return rows
 
@@ -98,7 +104,7 @@ class Database:
         try:
             pooled = self.engine.raw_connection()
         except (OperationalError, DriverError) as error:
-            raise Unreachable(f"cannot reach Postgres: {' '.join(str(error).split())}") from error
+            raise Unreachable(f"cannot reach Postgres: {_all_lines(error)}") from error
         connection: extensions.connection | None = pooled.driver_connection
         assert connection is not None
         pooled.detach()  # the pool's own connections begin transactions
@@ -109,7 +115,7 @@ class Database:
         try:
             return self.engine.connect()
         except OperationalError as error:
-            raise Unreachable(f"cannot reach Postgres: {_one_line(error)}") from error
+            raise Unreachable(f"cannot reach Postgres: {_all_lines(error)}") from error
 
     def close(self) -> None:
         self.engine.dispose()
@@ -127,8 +133,8 @@ def _lives(connection: extensions.connection) -> bool:
     return True
 
 
-def _one_line(error: DBAPIError) -> str:
-    return " ".join(str(error.orig).split())
+def _all_lines(error: DBAPIError | DriverError) -> str:
+    return " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())
 
 
 def _ids_as_text(connection: extensions.connection, record: object) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from psycopg2 import Error as DriverError
+from sqlalchemy.exc import DBAPIError
 
 from orchestrator.errors import OrchestratorError, Unreachable
 
@@ -13,49 +11,21 @@ _NOT_MIGRATED = ("42P01", "42703", "42883")  # undefined table, column, function
 _NOT_ALLOWED = "42501"
 
 
-@contextmanager
-def unmigrated_is_unreachable() -> Iterator[None]:
-    """Raise `Unreachable` for a database without our tables, and let every other error pass as it is."""
-    try:
-        yield
-    except DBAPIError as error:
-        told = _not_migrated(error)
-        if told is None:
-            raise
-        raise told from error
-
-
-@contextmanager
-def told_in_words() -> Iterator[None]:
-    """Raise `Unreachable` for a lost connection and for a database without our tables."""
-    try:
-        yield
-    except DBAPIError as error:
-        told = _told(error)
-        if told is None:
-            raise
-        raise told from error
-
-
-def _told(error: DBAPIError) -> OrchestratorError | None:
-    message = _message(error)
-    if (not_migrated := _not_migrated(error)) is not None:
-        return not_migrated
-    if getattr(error.orig, "pgcode", None) == _NOT_ALLOWED:
+def in_words(error: DBAPIError | DriverError, *, lost: bool) -> OrchestratorError | None:
+    """`Unreachable` for a connection that was `lost` and for a database without our tables; None for other errors."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    message, code = one_line(error), getattr(cause, "pgcode", None)
+    if code in _NOT_MIGRATED:
+        return Unreachable(
+            f"the database does not hold the tables of this version ({message}): orchestrator db upgrade"
+        )
+    if code == _NOT_ALLOWED:
         return OrchestratorError(f"the database user may not do this: {message}")
-    if error.connection_invalidated or isinstance(error, OperationalError | InterfaceError):
-        return Unreachable(f"the connection to Postgres was lost: {message}")
-    return None
+    return Unreachable(f"the connection to Postgres broke: {message}") if lost else None
 
 
-def _not_migrated(error: DBAPIError) -> Unreachable | None:
-    if getattr(error.orig, "pgcode", None) not in _NOT_MIGRATED:
-        return None
-    return Unreachable(
-        f"the database does not hold the tables of this version ({_message(error)}): orchestrator db upgrade"
-    )
-
-
-def _message(error: DBAPIError) -> str:
-    lines = str(error.orig).strip().splitlines()
-    return lines[0] if lines else type(error.orig).__name__
+def one_line(error: DBAPIError | DriverError) -> str:
+    """What the server said first."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    lines = str(cause).strip().splitlines()
+    return " ".join(lines[0].split()) if lines else type(cause).__name__

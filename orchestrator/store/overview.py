@@ -11,7 +11,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from orchestrator.domain.states import RUN_OPEN
 from orchestrator.errors import Unreachable
 from orchestrator.store.db import Database
-from orchestrator.store.faults import unmigrated_is_unreachable
 from orchestrator.store.tables import one_of
 
 _ALIVE_SECONDS = 30
@@ -35,7 +34,7 @@ WHERE stopped_at IS NULL AND seen_at > orchestrator_now() - make_interval(secs =
 def overview(db: Database, *, alive_seconds: float = _ALIVE_SECONDS) -> Overview:
     """The numbers now. Raises `Unreachable` when the database cannot be read: it is down, or not set up."""
     try:
-        with unmigrated_is_unreachable(), db.transaction() as conn:
+        with db.transaction() as conn:
             return _read(conn, alive_seconds)
     except SQLAlchemyError as error:
         told = " ".join(str(getattr(error, "orig", error)).split())

@@ -52,7 +52,10 @@ def main() -> None:
     """Become the program, as `python -m` would."""
     if not sys.flags.safe_path:
         sys.path[0] = os.getcwd()  # in the place of this script's folder
-    runpy.run_module("gunicorn" if WEB in sys.argv else "celery", run_name="__main__")
+    try:
+        runpy.run_module("gunicorn" if WEB in sys.argv else "celery", run_name="__main__")
+    except KeyboardInterrupt:  # while it starts; later both take the signal themselves
+        sys.exit(130)
 
 
 # A pool process that is a fresh interpreter (macOS) runs this file too, under another name.

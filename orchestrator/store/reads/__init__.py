@@ -9,7 +9,15 @@ from __future__ import annotations
 from orchestrator.store.reads.apps import list_apps
 from orchestrator.store.reads.attempts import list_attempts
 from orchestrator.store.reads.audit import list_audit
-from orchestrator.store.reads.brief import RunNow, StepBrief, get_brief, list_briefs, run_now, run_status, step_statuses
+from orchestrator.store.reads.brief import (
+    RunNow,
+    StepBrief,
+    get_brief,
+    list_briefs,
+    run_now,
+    run_statuses,
+    step_statuses,
+)
 from orchestrator.store.reads.events import list_events
 from orchestrator.store.reads.find import find_run
 from orchestrator.store.reads.functions import list_functions
@@ -45,7 +53,7 @@ __all__ = [
     "list_workflows",
     "load_secrets",
     "run_now",
-    "run_status",
+    "run_statuses",
     "step_counts",
     "step_statuses",
 ]

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, text
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
+from orchestrator.store.db import Database
 from orchestrator.store.reads.steps import unknown_step
 
 
@@ -119,13 +120,16 @@ def _step_brief(row: Row[Any]) -> StepBrief:
     return StepBrief(**{**row._mapping, "status": StepStatus(row.status)})
 
 
-def run_status(conn: Connection, run_id: str) -> RunStatus:
-    """The run's status; raises `NotFound`."""
-    found = text("SELECT status FROM workflow_runs WHERE id = :id")
-    status = conn.execute(found, {"id": run_id}).scalar() if is_id(run_id) else None
-    if status is None:
-        raise unknown_run(run_id)
-    return RunStatus(status)
+def run_statuses(db: Database, run_ids: Sequence[str]) -> dict[str, RunStatus]:
+    """The runs' statuses, in their order; raises `NotFound`."""
+    for run_id in run_ids:
+        if not is_id(run_id):
+            raise unknown_run(run_id)
+    rows = dict(db.call("SELECT id, status FROM workflow_runs WHERE id = ANY (%s::uuid[])", [list(run_ids)]))
+    for run_id in run_ids:
+        if run_id not in rows:
+            raise unknown_run(run_id)
+    return {run_id: RunStatus(rows[run_id]) for run_id in run_ids}
 
 
 _STATUSES = text("SELECT position, status FROM workflow_run_steps WHERE run_id = :run_id ORDER BY position")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from orchestrator.domain.states import RunStatus
@@ -31,13 +33,13 @@ def answers(monkeypatch: pytest.MonkeyPatch, *given: RunStatus | Exception) -> N
     """What each look at the status gives; the last one for ever."""
     left = list(given)
 
-    def read_status(db: object, run_id: str) -> RunStatus:
+    def read_statuses(db: object, run_ids: Sequence[str]) -> dict[str, RunStatus]:
         answer = left.pop(0) if len(left) > 1 else left[0]
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return dict.fromkeys(run_ids, answer)
 
-    monkeypatch.setattr(module, "read_status", read_status)
+    monkeypatch.setattr(module, "read_statuses", read_statuses)
 
 
 def wait_with(clock: Clock, timeout: float | None = None) -> RunStatus:
