@@ -26,7 +26,7 @@ PLANNED = """
 # The run's input comes along when it is small: what most steps need of their run.
 SMALL = "CASE WHEN octet_length(run.input::text) <= 2000 THEN run.input::text END"
 
-# Attempts that succeeded, and what follows, where that is plain: docs/adr/0013 says what that means. A step that is
+# Attempts that succeeded, and what follows, where that is plain: docs/adr/0014 says what that means. A step that is
 # not plain after all is left alone and returned as 'hard'. An attempt whose claim no longer holds is 'stale'.
 # `take`: how many of the steps that become ready are claimed at once for the worker; `others` become ready.
 SETTLE = f"""

@@ -62,10 +62,10 @@ RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     _R.CANCELED: frozenset(),
 }
 
-# A ready step is `running` without having been queued when the worker that completed its last source goes on with it
-# in the same transaction (docs/architecture.md).
+# A step is `running` without having been queued when a worker takes it itself; and from `pending` on when that worker
+# has completed its last source in the same transaction (docs/adr/0013).
 STEP_TRANSITIONS: dict[StepStatus, frozenset[StepStatus]] = {
-    _S.PENDING: frozenset({_S.READY, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.FAILED, _S.CANCELED, _S.SUCCEEDED}),
+    _S.PENDING: frozenset({_S.READY, _S.RUNNING, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.FAILED, _S.CANCELED, _S.SUCCEEDED}),
     _S.READY: frozenset({_S.QUEUED, _S.RUNNING, _S.FAILED, _S.CANCELED}),
     _S.QUEUED: frozenset({_S.RUNNING, _S.READY, _S.FAILED, _S.CANCELED}),
     _S.RUNNING: frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELED, _S.SKIPPED, _S.READY, _S.WAITING}),

@@ -43,7 +43,7 @@ class StepNow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """An attempt that succeeded and whose success is plain (docs/adr/0013).
+    """An attempt that succeeded and whose success is plain (docs/adr/0014).
 
     `dependants` are (position, queue) pairs; `took` and `ago` are seconds: how long the call was, and since when
     it is over.

@@ -13,11 +13,14 @@ from typing import Any
 from orchestrator import Skip, testing
 from orchestrator.domain.states import RUN_REOPENS, RUN_TRANSITIONS, STEP_REOPENS, STEP_TRANSITIONS
 from orchestrator.services.cancel import cancel
-from orchestrator.services.claim import Claimed, claim
+from orchestrator.services.claim import Claimed, claim, release
 from orchestrator.services.coordinate import tick
+from orchestrator.services.dispatch import dispatch
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.retry import retry
 from orchestrator.services.settle import settle
+from orchestrator.services.settle_all import Done, settle_all
+from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease
 from orchestrator.testing import Sandbox
 from tests.documents import FUNCTIONS, document, on, step
@@ -80,6 +83,19 @@ def a_worker_goes_on_with_what_it_made_ready(box: Sandbox) -> None:
     settled = settle(box.engine, begin(box), SUCCESS, take_next=WORKER)
     assert settled.next is not None
     settle(box.engine, settled.next, SUCCESS)
+
+
+def a_worker_takes_what_it_made_ready_with_the_result(box: Sandbox) -> None:
+    box.start(document(step("a"), step("b", "a")))
+    settled = settle_all(box.engine, [Done(begin(box), SUCCESS)], Take(WORKER, "default", 1))
+    settle_all(box.engine, [Done(one, SUCCESS) for one in settled.next])
+
+
+def a_worker_gives_back_what_it_has_not_begun(box: Sandbox) -> None:
+    run_id = box.start(document(step("a")))
+    claimed = begin(box)
+    dispatch(box.engine, release(box.engine, [(claimed.step_id, claimed.token)]))
+    box.drive(run_id)
 
 
 def total_timeouts_of_steps_that_wait(box: Sandbox) -> None:
@@ -163,6 +179,8 @@ SCENARIOS: list[Callable[[Sandbox], Any]] = [
     a_run_that_ends_well,
     a_worker_falls_silent,
     a_worker_goes_on_with_what_it_made_ready,
+    a_worker_takes_what_it_made_ready_with_the_result,
+    a_worker_gives_back_what_it_has_not_begun,
     total_timeouts_of_steps_that_wait,
     pause_and_resume,
     cancel_gracefully_and_retry,
