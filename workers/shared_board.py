@@ -49,7 +49,7 @@ class SharedBoard:
     """Made in the parent before it forks; the children inherit it."""
 
     def __init__(self, slots: int = 1024) -> None:
-        self._memory = mmap.mmap(-1, slots * _SLOT_BYTES)
+        self._memory = mmap.mmap(-1, (slots + 1) * _SLOT_BYTES)  # the last one says how many were ever in use
         self._slots = slots
         self._taking = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the worker lives
         self._mine: tuple[int, int] | None = None
@@ -105,6 +105,7 @@ class SharedBoard:
                 if not self._word(slot, _PID_AT):
                     self._clear(slot)
                     self._put_word(slot, _PID_AT, pid)
+                    self._put_word(self._slots, 0, max(slot + 1, self._word(self._slots, 0)))
                     return slot
         finally:
             fcntl.lockf(self._taking, fcntl.LOCK_UN)
@@ -140,7 +141,7 @@ class SharedBoard:
                 self._put(slot, _REQUEST_AT, _REQUEST.pack(_bytes(entry.token)))
 
     def _taken(self) -> Iterator[int]:
-        return (slot for slot in range(self._slots) if self._word(slot, _PID_AT))
+        return (slot for slot in range(self._word(self._slots, 0)) if self._word(slot, _PID_AT))
 
     def _hand(self, slot: int) -> tuple[int, list[Attempt], float]:
         """A child's hand: its number, its attempts, and since when it is held."""
