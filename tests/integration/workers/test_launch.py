@@ -110,13 +110,6 @@ def test_a_worker_whose_functions_cannot_be_loaded_says_why_and_ends(
     assert "Traceback" not in worker.said()
 
 
-def test_a_worker_that_is_interrupted_while_it_starts_ends_quietly(fleet: Fleet, shop: Path) -> None:
-    (shop / "impatient.py").write_text("raise KeyboardInterrupt\n")
-    worker = run(fleet, shop, COMMAND, functions="impatient")
-    assert worker.popen.wait(30) == 130
-    assert "Traceback" not in worker.said()
-
-
 def test_a_worker_on_a_database_that_is_not_migrated_says_so_once_and_begins_when_it_is(
     fleet: Fleet, shop: Path
 ) -> None:
