@@ -31,7 +31,10 @@ class Operating:
         self.box, self.engine, self.script = box, box.engine, script
         self.watch = Watch(box, workflow.document)
         self.run_id = self.watch.run_id = box.start(workflow.document)
-        self.references = [Reference(workflow.document, workflow.outcomes, eager=eager) for eager in (False, True)]
+        self.references = [
+            Reference(workflow.document, workflow.outcomes, eager=eager, patient=patient)
+            for eager, patient in ((False, False), (True, False), (True, True))
+        ]
         self.held: list[Claimed] = []
         self.gone: list[Claimed] = []  # attempts whose lease was taken, or that were canceled
         self.earlier: dict[str, tuple[str, str | None]] = {}  # handlers of the run's earlier lives

@@ -45,6 +45,7 @@ class Reference:
     document: Mapping[str, Any]
     outcomes: Mapping[str, Sequence[str]]  # succeeded, failed, skipped, fatal (Fail), later (RetryLater)
     eager: bool = False
+    patient: bool = False  # eager, but not for a step with an edge that has a condition
     max_lost: int = 3
     status: dict[str, str] = field(default_factory=dict)
     reason: dict[str, str | None] = field(default_factory=dict)
@@ -271,7 +272,8 @@ class Reference:
             return self._final(step, ends)
         if self._already_met(step, ends):
             return RUN
-        return self._certain(step, sources, ends) if self.eager and "trigger_rule" not in step else WAIT
+        eager = self.eager and not (self.patient and any("when" in edge for edge in step["depends_on"]))
+        return self._certain(step, sources, ends) if eager and "trigger_rule" not in step else WAIT
 
     def _certain(self, step: Mapping[str, Any], sources: Sequence[str], ends: Mapping[str, str]) -> Verdict:
         unknown = [name for name in sources if name not in ends]

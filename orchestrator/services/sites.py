@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.domain.definition import EdgeOn, OnLost, Step, StepKind, TriggerRule
 from orchestrator.domain.expressions import Template, compile_template
 from orchestrator.domain.graph import Plan, PlanStep
-from orchestrator.domain.rules import needed
+from orchestrator.domain.rules import Decision, Tally, decide, needed
 from orchestrator.domain.values import storable
 from orchestrator.errors import UnstorableValue
 from orchestrator.functions import FunctionSpec, Registry
@@ -142,7 +142,8 @@ def _plain_queue(step: Step, functions: Registry) -> str | None:
 def plain_start(plan: Plan, functions: Registry) -> NewSteps | None:
     """The rows every run of the plan begins with, when its start is plain: no rule and no template decides it.
 
-    It has no variables; every step without sources is a function step without `when` that goes to a known queue.
+    It has no variables; every step without sources is a function step without `when` that goes to a known queue; and
+    no step with sources starts without waiting for one, as some trigger rules have it.
     """
     if plan.definition.vars:
         return None
@@ -150,11 +151,16 @@ def plain_start(plan: Plan, functions: Registry) -> NewSteps | None:
     for here in plan.steps:
         step, root = here.step, not here.sources
         queue = _plain_queue(step, functions) if root and step.kind is StepKind.FUNCTION and step.when is None else None
-        if root and queue is None:
+        if queue is None and _starts_at_once(here):
             return None
         most = step.retry.max_attempts if step.retry else None
         rows.append((here.name, step.function, not here.dependants, queue, step.priority, len(here.sources), most))
     return new_steps(rows)
+
+
+def _starts_at_once(here: PlanStep) -> bool:
+    total = len(here.sources)
+    return decide(here.step, Tally(total=total, remaining=total)) is not Decision.WAIT
 
 
 class Sites:

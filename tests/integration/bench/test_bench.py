@@ -81,10 +81,10 @@ def test_every_workload_runs_and_passes_its_check(measured: dict[str, Any]) -> N
 def test_what_postgres_did_for_a_step_is_counted(measured: dict[str, Any]) -> None:
     for line in measured["lines"]:
         if "steps" in line:
-            assert line["statements_per_step"] >= 3, line
-            assert line["commits_per_step"] >= 1, line
+            assert line["statements_per_step"] > 0, line
+            assert line["commits_per_step"] > 0, line
             assert line["wal_bytes_per_step"] > 100, line
-    assert any("workflow_run_steps" in query for query, _ in measured["lines"][0]["statements"])
+    assert any("orchestrator_settle" in query for query, _ in measured["lines"][0]["statements"])
 
 
 def test_starts_idling_and_slots_have_their_figures(measured: dict[str, Any]) -> None:
