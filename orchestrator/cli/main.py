@@ -118,12 +118,19 @@ def main(args: Sequence[str] | None = None) -> None:
     sys.exit(run(list(sys.argv[1:] if args is None else args)))
 
 
+def _without_debug(args: list[str]) -> tuple[bool, list[str]]:
+    """`--debug` may stand anywhere before `--`, whatever the command; the other words."""
+    words = args.index("--") if "--" in args else len(args)
+    left = [word for word in args[:words] if word != "--debug"]
+    return len(left) < words, left + args[words:]
+
+
 def run(args: list[str]) -> int:
     """Run a command line; its exit code. Errors are sentences on stderr."""
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_a_character(stream)
     logging.basicConfig(level=logging.WARNING, format="orchestrator: %(message)s", stream=sys.stderr)
-    debug = "--debug" in args[: args.index("--")] if "--" in args else "--debug" in args
+    debug, args = _without_debug(args)
     try:
         _check_encoding(args)
         code = cli.main(args, prog_name="orchestrator", standalone_mode=False)

@@ -16,9 +16,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def common(command: Command) -> Command:
     """The options every command has."""
-    debug = click.option("--debug", is_flag=True, expose_value=False, hidden=True)
     as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-    return debug(as_json(command))
+    return as_json(command)
 
 
 def paged(command: Command) -> Command:

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from orchestrator.cli import runs as runs_command
 from orchestrator.cli.exits import Exit
+from orchestrator.cli.main import COMMANDS
 from orchestrator.store.db import Database
 from tests.documents import document, step
 from tests.hands import Hands
@@ -142,6 +143,11 @@ def test_a_bug_is_a_sentence_and_its_traceback_is_there_when_asked_for(
     assert_told(cli("runs"), Exit.UNEXPECTED, "unexpected ZeroDivisionError: by zero", "--debug")
     for args in (["runs", "--debug"], ["--debug", "runs"]):
         assert "Traceback" in cli(*args).err
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_every_command_takes_the_wish_for_a_traceback(bare: Cli, command: str) -> None:
+    assert bare(command, "--debug", "--help").code == 0
 
 
 def test_several_runs_end_with_the_worst_code_and_one_does_not_stop_the_others(cli: Cli, hands: Hands) -> None:
