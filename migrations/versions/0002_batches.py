@@ -59,8 +59,8 @@ BEGIN
     ) k JOIN workflow_run_steps s ON s.run_id = k.run_id AND s.position = k.position
     ORDER BY s.run_id, s.position FOR UPDATE OF s
   )
-  SELECT array_agg(DISTINCT e.i) INTO hard FROM locked d JOIN unnest(edge_from, edge_position) AS e (i, p)
-    ON d.run_id = runs[e.i] AND d.position = e.p WHERE d.is_hard;
+  SELECT coalesce(array_agg(DISTINCT e.i) FILTER (WHERE d.is_hard AND e.i IS NOT NULL), '{{}}') INTO hard
+  FROM locked d LEFT JOIN unnest(edge_from, edge_position) AS e (i, p) ON d.run_id = runs[e.i] AND d.position = e.p;
 
   WITH done AS (
     UPDATE workflow_run_steps s SET status = 'succeeded', output = CAST(a.output AS json), error = NULL, reason = NULL,
@@ -69,7 +69,7 @@ BEGIN
       started_at = greatest(s.started_at, orchestrator_now() - make_interval(secs => a.ago + a.took)),
       claim_token = NULL, lease_expires_at = NULL, attempt_deadline_at = NULL, total_deadline_at = NULL
     FROM unnest(ids, tokens, outputs, inputs, took, ago) WITH ORDINALITY AS a (id, token, output, input, took, ago, i)
-    WHERE s.id = a.id AND s.claim_token = a.token AND s.lease_expires_at IS NOT NULL AND (hard IS NULL OR a.i <> ALL (hard))
+    WHERE s.id = a.id AND s.claim_token = a.token AND s.lease_expires_at IS NOT NULL AND a.i <> ALL (hard)
     RETURNING s.id, a.i::int AS i, s.attempt, s.worker_id, s.started_at, s.finished_at, s.next_attempt_at
   ), tried AS (
     INSERT INTO workflow_step_attempts (step_id, number, outcome, worker_id, started_at, finished_at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,6 +25,7 @@ from orchestrator.store.db import Database
 from orchestrator.store.logs import LogLine
 from tests.documents import Document, document, on, step
 from tests.hands import LEASE, Hands
+from tests.support import wait_for
 
 FAILURE = Outcome.failed(ErrorInfo("ValueError", "no", classes=("ValueError",)), final=True)
 DIAMOND = document(
@@ -127,6 +129,27 @@ def test_settling_twice_changes_nothing(hands: Hands) -> None:
     before = hands.steps(run)
     assert settle(hands, done([a])).stale == {a.step_id}
     assert hands.steps(run) == before
+
+
+@pytest.mark.parametrize("sources", [(), ("a", "b")], ids=["leaves", "with a dependant"])
+def test_rows_are_locked_in_the_one_order_whatever_the_order_of_the_batch(
+    hands: Hands, sources: tuple[str, ...]
+) -> None:
+    """While the batch waits for the first row of the order it holds none of the others."""
+    hands.start(document(step("a"), step("b"), *([step("c", *sources)] if sources else [])))
+    claimed = sorted(hands.claim(), key=lambda one: -one.position)
+    row = text("SELECT FROM workflow_run_steps WHERE position = :position FOR UPDATE NOWAIT")
+    mine = "datname = current_database() AND wait_event_type = 'Lock'"
+    waits = text(f"SELECT count(*) FROM pg_stat_activity WHERE {mine}")
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    with ThreadPoolExecutor(1) as pool:
+        with hands.db.transaction() as conn:
+            conn.execute(row, {"position": 0})
+            settling = pool.submit(settle, hands, done(claimed))
+            wait_for(lambda: conn.execute(waits).scalar_one(), what="the batch waits for a row")
+            conn.execute(row, {"position": 1})
+        assert settling.result(30).stale == frozenset()
 
 
 def test_a_dependant_that_has_met_a_failure_is_decided_by_the_rules(
