@@ -141,8 +141,6 @@ def test_rows_are_locked_in_the_one_order_whatever_the_order_of_the_batch(
     row = text("SELECT FROM workflow_run_steps WHERE position = :position FOR UPDATE NOWAIT")
     mine = "datname = current_database() AND wait_event_type = 'Lock'"
     waits = text(f"SELECT count(*) FROM pg_stat_activity WHERE {mine}")
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    )
     with ThreadPoolExecutor(1) as pool:
         with hands.db.transaction() as conn:
             conn.execute(row, {"position": 0})
