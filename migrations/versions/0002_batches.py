@@ -20,8 +20,10 @@ depends_on = None
 # takes `status = 'running'` for an invitation to walk the index of all that run.
 PLANNED = """
   SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
-  SET enable_mergejoin = off SET jit = off
+  SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off
 """
+# And where the best of a queue are wanted, the index that is in their order: not all that are ready, sorted.
+IN_ORDER = PLANNED + "SET enable_sort = off"
 
 # The run's input comes along when it is small: what most steps need of their run.
 SMALL = "CASE WHEN octet_length(run.input::text) <= 2000 THEN run.input::text END"
@@ -51,16 +53,18 @@ BEGIN
   -- The one lock order: by run, then by position (docs/adr/0003). A dependant that has met anything but satisfied
   -- sources is decided by the engine's rules, not here.
   WITH locked AS MATERIALIZED (
-    SELECT s.run_id, s.position, s.status <> 'pending' OR s.edge_errors > 0
+    SELECT k.sources, s.status <> 'pending' OR s.edge_errors > 0
       OR s.satisfied_sources + s.remaining_sources <> s.source_count AS is_hard
     FROM (
-      SELECT unnest(runs) AS run_id, unnest(positions) AS position
-      UNION SELECT runs[e.i], e.p FROM unnest(edge_from, edge_position) AS e (i, p)
+      SELECT o.run_id, o.position, array_agg(o.i) AS sources FROM (
+        SELECT unnest(runs) AS run_id, unnest(positions) AS position, NULL::int AS i
+        UNION ALL SELECT runs[e.i], e.p, e.i FROM unnest(edge_from, edge_position) AS e (i, p)
+      ) o GROUP BY o.run_id, o.position
     ) k JOIN workflow_run_steps s ON s.run_id = k.run_id AND s.position = k.position
     ORDER BY s.run_id, s.position FOR UPDATE OF s
   )
-  SELECT coalesce(array_agg(DISTINCT e.i) FILTER (WHERE d.is_hard AND e.i IS NOT NULL), '{{}}') INTO hard
-  FROM locked d LEFT JOIN unnest(edge_from, edge_position) AS e (i, p) ON d.run_id = runs[e.i] AND d.position = e.p;
+  SELECT coalesce(array_agg(DISTINCT source.i) FILTER (WHERE source.i IS NOT NULL), '{{}}') INTO hard
+  FROM locked d CROSS JOIN LATERAL unnest(CASE WHEN d.is_hard THEN d.sources ELSE '{{}}' END) AS source (i);
 
   WITH done AS (
     UPDATE workflow_run_steps s SET status = 'succeeded', output = CAST(a.output AS json), error = NULL, reason = NULL,
@@ -167,7 +171,7 @@ TAKE = f"""
 CREATE FUNCTION orchestrator_take(wanted text, worker text, lease float8, room int, functions text[], mixed bool)
 RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
   input text)
-LANGUAGE plpgsql {PLANNED} AS $$
+LANGUAGE plpgsql {IN_ORDER} AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -221,7 +225,7 @@ END $$;
 # The best ready steps of a queue get a token and go to the broker, while fewer than `most` are there.
 QUEUE = f"""
 CREATE FUNCTION orchestrator_queue(wanted text, most int) RETURNS TABLE (id uuid, claim_token uuid)
-LANGUAGE plpgsql {PLANNED} AS $$
+LANGUAGE plpgsql {IN_ORDER} AS $$
 #variable_conflict use_column
 DECLARE
   room int;
