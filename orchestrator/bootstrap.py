@@ -16,15 +16,17 @@ def make_engine(
     load_functions: bool = True,
     pool_size: int = 5,
     name: str = "orchestrator",
+    lock_timeout: float | None = None,
 ) -> Engine:
-    """The engine of this process; connects to nothing yet. `name` is what Postgres shows of its connections.
+    """The engine of this process; connects to nothing yet. `name` is what Postgres shows of its connections;
+    `lock_timeout` (seconds) bounds how long a transaction waits for one lock.
 
     `load_functions` is for workers, and for beat, which settles lost attempts: they alone hold secrets. Raises
     `InvalidConfig` naming every function module that cannot be loaded.
     """
     functions = load_modules(config.functions) if load_functions else registry
     return Engine(
-        Database.connect(config.database_url, pool_size=pool_size, application_name=name),
+        Database.connect(config.database_url, pool_size=pool_size, application_name=name, lock_timeout=lock_timeout),
         functions,
         _transport(config),
         settings_of(config),

@@ -84,6 +84,10 @@ class Unreachable(OrchestratorError):
     """Postgres or the broker cannot be reached."""
 
 
+class Locked(OrchestratorError):
+    """Another transaction holds a lock for longer than this one may wait for it."""
+
+
 class Fail(OrchestratorError):
     """Raised by a step function: fail now, with no further attempts."""
 

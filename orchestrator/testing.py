@@ -25,13 +25,20 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy import Engine as SqlEngine
 
 from orchestrator.clock import aware
+from orchestrator.config_urls import database_url as checked_url
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.load import load_text
 from orchestrator.embedded.scratch import scratch_database
-from orchestrator.errors import AttemptTimeout, InvalidDefinition, OrchestratorError, Problem
+from orchestrator.errors import (
+    AttemptTimeout,
+    InvalidConfig,
+    InvalidDefinition,
+    Locked,
+    OrchestratorError,
+    Problem,
+)
 from orchestrator.functions import Registry, make_spec, registry
 from orchestrator.services.claim import Prepared, claim
 from orchestrator.services.coordinate import tick
@@ -43,12 +50,15 @@ from orchestrator.services.settle_all import Done, settle_all
 from orchestrator.services.start import start
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.store import clock, lease, outcomes
-from orchestrator.store.db import Database
+from orchestrator.store.db import Database, limit_lock_waits
+from orchestrator.store.faults import told_in_words
 from orchestrator.store.transition import Lease, Queued
+from orchestrator.store.workflows import ensure_app
 
 log = logging.getLogger("orchestrator.step")
 
 _WORKER = Lease("testing", 3600.0)
+_LOCK_SECONDS = 10.0
 Document = Mapping[str, Any] | str | Path
 # Which of the waiting steps goes next, given how many wait.
 Pick = Callable[[int], int]
@@ -119,9 +129,14 @@ def sandbox(
     settings: Settings | None = None,
     database_url: str | None = None,
 ) -> Iterator[Sandbox]:
-    """An engine inside one transaction, rolled back at the end; for tests that do more than one `run`."""
-    with _engine(database_url or scratch_database()).connect() as connection:
+    """An engine inside one transaction, rolled back at the end; for tests that do more than one `run`.
+
+    Raises `InvalidConfig` and `Unreachable` for a `database_url` that cannot be used, and `Locked` when another open
+    sandbox holds what this one needs.
+    """
+    with _database(database_url).new_connection() as connection:
         outer = connection.begin()
+        limit_lock_waits(connection, _LOCK_SECONDS)
         box = Sandbox(connection, _registry(functions or {}), settings or Settings())
         if at is not None:
             box.clock.move_to(at)
@@ -134,9 +149,21 @@ def sandbox(
 
 
 @cache
-def _engine(url: str) -> SqlEngine:
-    """One engine a process and database: a warm connection makes a small run several times faster."""
-    return Database.connect(url).engine
+def _database(url: str | None) -> Database:
+    """One a process and database: a warm connection makes a small run several times faster."""
+    if url is not None:
+        return Database.connect(_checked(url))
+    database = Database.connect(scratch_database())
+    with database.transaction() as conn:  # made by a sandbox, every other would wait until that one is closed
+        ensure_app(conn, Settings().app)
+    return database
+
+
+def _checked(url: str) -> str:
+    try:
+        return checked_url(url)
+    except ValueError as error:
+        raise InvalidConfig([Problem("database_url", str(error))]) from error
 
 
 def sleep(seconds: float) -> None:
@@ -262,12 +289,24 @@ class _OneTransaction(Database):
 
     @contextmanager
     def transaction(self, *, lazy: bool = False) -> Iterator[Connection]:
-        with self._connection.begin_nested():
+        with _locks_told(), self._connection.begin_nested():
             yield self._connection
 
     def call(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with self._connection.begin_nested():
+        with _locks_told(), self._connection.begin_nested():
             return [tuple(row) for row in self._connection.exec_driver_sql(statement, tuple(values))]
+
+
+@contextmanager
+def _locks_told() -> Iterator[None]:
+    try:
+        with told_in_words():
+            yield
+    except Locked as error:
+        raise Locked(
+            "another sandbox is open on the same database and holds what this one needs, such as a workflow of the"
+            f" same name: close it first, or give the workflow another name ({error})"
+        ) from error
 
 
 class _Link:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from orchestrator.domain.cascade import Cascade, Ended, StepRow, cascade
 from orchestrator.domain.definition import Definition, Edge, Step
 from orchestrator.domain.graph import PlanStep, make_plan
+from orchestrator.domain.outcome import ErrorInfo
 from orchestrator.domain.precedence import PastEnd
 from orchestrator.domain.recount import recount
 from orchestrator.domain.rules import Decision, Tally, decide
@@ -85,6 +86,9 @@ class MemoryRun:
 
     def pass_output(self, step: PlanStep) -> None:
         return None
+
+    def publish_failure(self, step: PlanStep, error: ErrorInfo) -> ErrorInfo:
+        return error
 
     def note(self, ended: Ended) -> None:
         return None

@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from orchestrator.functions import Registry, describe_retry
 from orchestrator.store import workers
@@ -21,8 +22,13 @@ def this_process(
     id: str, kind: str, *, queues: Sequence[str] = (), concurrency: int = 0, pool: str | None = None
 ) -> WorkerInfo:
     """What this process says of itself."""
-    version = importlib.metadata.version("orchestrator")
-    return WorkerInfo(id, kind, socket.gethostname(), os.getpid(), list(queues), concurrency, pool, version)
+    return WorkerInfo(id, kind, socket.gethostname(), os.getpid(), list(queues), concurrency, pool, _version())
+
+
+@cache
+def _version() -> str:
+    """Of the code this process runs: what is installed meanwhile is not."""
+    return importlib.metadata.version("orchestrator")
 
 
 def never() -> bool:

@@ -1,4 +1,4 @@
-"""The worker's own output: one line a record, without the secrets of the attempt that logs it."""
+"""The worker's own output: one line a record, without secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from celery import signals
 
-from workers.logs import current
+from workers.logs import Output, masker
 
 _FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
 # Celery tells of every message it takes and finishes; a step's life is in the database.
@@ -16,12 +16,10 @@ _CHATTY = ("celery.worker.strategy", "celery.app.trace")
 
 
 class MaskingFormatter(logging.Formatter):
-    """Hides the secrets of the current attempt."""
+    """Hides the secrets of this process."""
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        capture = current()
-        return text if capture is None else capture.masker.text(text)
+        return masker().text(super().format(record))
 
 
 class Console:
@@ -35,7 +33,7 @@ class Console:
 
     def on_setup(self, loglevel: int | None = None, **_: Any) -> None:
         """Log to stderr from the configured level on, or from a lower one given to `celery --loglevel`."""
-        handler = logging.StreamHandler(sys.__stderr__)
+        handler = logging.StreamHandler(Output(sys.__stderr__))
         handler.setFormatter(MaskingFormatter(_FORMAT))
         root = logging.getLogger()
         root.addHandler(handler)

@@ -7,14 +7,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception
 from orchestrator.errors import Unreachable
 from orchestrator.ids import is_id
-from orchestrator.services.claim import Claimed, Prepared, claim, claim_ready, release
+from orchestrator.services.claim import Claimed, claim, claim_ready, release
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.perform import Performed, perform
@@ -23,9 +23,9 @@ from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease, Queued
 from workers.board import Board
 from workers.durations import Durations
-from workers.limits import Call, Limits
+from workers.guard import Guard
+from workers.limits import Limits
 from workers.live import LiveAttempt, Reporter
-from workers.logs import Captured
 
 log = logging.getLogger("orchestrator.worker")
 step_log = logging.getLogger("orchestrator.step")
@@ -227,7 +227,7 @@ def _dispatch(desk: Desk, queues: Iterable[str]) -> None:
 def _perform(desk: Desk, claimed: Claimed) -> Done:
     """Perform the attempt; raises `Unreachable` when its input could not be made for long."""
     live = LiveAttempt(desk.engine, claimed)
-    guard = _Guard(desk, claimed.token, live)
+    guard = Guard(desk.limits, claimed.token, live, alone=desk.alone)
     desk.reporter.add(claimed.token, live)
     try:
         performed = _prepare_and_call(desk, claimed, live, guard)
@@ -239,16 +239,15 @@ def _perform(desk: Desk, claimed: Claimed) -> Done:
     return Done(claimed, performed.outcome, performed.input_json, live.close(), guard.took, time.monotonic())
 
 
-def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: _Guard) -> Performed:
+def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: Guard) -> Performed:
     for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
         try:
-            return perform(desk.engine, claimed, live, step_log, guard)
+            return perform(desk.engine, claimed, live, step_log, guard, ctrl_c=False)
         except Unreachable:  # before the function was called: nothing it raises comes out of `perform`
             if last:
                 raise
-        except Exception as error:  # noqa: BLE001 - a fault of ours must end the step, not the worker
-            log.exception("step %s could not be prepared", claimed.step_id)
-            return Performed(_fault(error), None)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - must end the step, not the worker
+            return Performed(_fault(error, f"step {claimed.step_id} could not be prepared"), None)
     raise AssertionError("unreachable")
 
 
@@ -263,11 +262,12 @@ def _settle(desk: Desk, done: Sequence[Done], take: Take | None) -> SettledAll:
                 raise
         except Exception as error:  # noqa: BLE001 - what cannot be stored becomes a failure that can
             faults += 1
-            log.exception("the outcome of step %s could not be stored", ", ".join(d.claimed.step_id for d in done))
+            steps = ", ".join(d.claimed.step_id for d in done)
+            fault = _fault(error, f"the outcome of step {steps} could not be stored")
             if len(done) > 1:
                 return _settle_each(desk, done)
             if faults == _TRIES:
-                done = [replace(done[0], outcome=_fault(error), input_json=None, lines=())]
+                done = [replace(done[0], outcome=fault, input_json=None, lines=[])]
             if faults > _TRIES or last:
                 return SettledAll(stale=frozenset({done[0].claimed.step_id}))
         else:
@@ -283,8 +283,12 @@ def _settle_each(desk: Desk, done: Sequence[Done]) -> SettledAll:
     return SettledAll(queues=frozenset(queue for one in settled for queue in one.queues))
 
 
-def _fault(error: Exception) -> Outcome:
+def _fault(error: BaseException, what: str) -> Outcome:
+    """Tell of a fault that is not the function's, as far as it can be told; the outcome that says the same."""
     told = describe_exception(error)
+    with suppress(Exception):  # a handler of the user's may raise, and the attempt must still be settled
+        # Not `log.exception`: that prints the exception itself, which may hold one that cannot be printed.
+        log.error("%s\n%s", what, told["traceback"])
     info = ErrorInfo("InternalError", f"{told['type']}: {told['message']}", told.get("traceback"), ("InternalError",))
     return Outcome.failed(info, final=True)
 
@@ -298,45 +302,3 @@ def _tries(seconds: float) -> Iterator[bool]:
         time.sleep(min(wait, left))
         wait = min(wait * 2, 1.0)
     yield True
-
-
-class _Guard:
-    """Around the call of a step function: what it prints is captured, the time it takes is limited."""
-
-    def __init__(self, desk: Desk, token: str, live: LiveAttempt) -> None:
-        self._desk, self._token, self._live = desk, token, live
-        self._captured: Captured | None = None
-        self._call: Call | None = None
-        self._began = 0.0
-        self.took = 0.0  # seconds
-
-    def __call__(self, prepared: Prepared) -> _Guard:
-        self._live.prepared(prepared)
-        self._captured = Captured(self._live.capture, alone=self._desk.alone)
-        self._call = self._desk.limits.call(self._token, prepared.timeout)
-        return self
-
-    def __enter__(self) -> None:
-        assert self._captured is not None
-        assert self._call is not None
-        self._captured.start()
-        self._began = time.monotonic()
-        self._call.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._captured is not None
-        assert self._call is not None
-        self.took = time.monotonic() - self._began
-        try:
-            self._call.__exit__(kind, error, trace)
-        finally:
-            self._captured.stop()
-
-    def clear(self) -> None:
-        """Also after an interrupt that came between entering and the call, or on the way out."""
-        if self._call is not None:
-            self._call.clear()
-        if self._captured is not None:
-            self._captured.stop()

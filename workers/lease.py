@@ -151,15 +151,21 @@ class Keeper:
 
     def _renew(self, entries: Sequence[Entry]) -> None:
         now = time.monotonic()
-        held_by = [(e.step_id, e.token) for e in entries]
-        if held_by and now >= self._renew_at:
-            with self._engine.db.transaction(lazy=True) as conn:
-                holding = lease.heartbeat(conn, held_by, self._engine.settings.lease)
-            self._renew_at = time.monotonic() + self._pace.renew
-            self._ask_to_end({e.token for e in entries} - holding)
+        if entries and now >= self._renew_at:
+            self._extend(entries)
         elif now >= self._check_at:
             self._check([e for e in entries if e.calling and now - e.since > self._pace.young])
             self._check_at = now + self._pace.young
+
+    def _extend(self, entries: Sequence[Entry]) -> None:
+        """Extend the leases; what another transaction has locked at this moment is extended soon after."""
+        attempts = [(e.step_id, e.token) for e in entries]
+        with self._engine.db.transaction(lazy=True) as conn:
+            extended = lease.heartbeat(conn, attempts, self._engine.settings.lease)
+            others = [attempt for attempt in attempts if attempt[1] not in extended]
+            locked = held.still_held(conn, others) if others else set()
+        self._renew_at = time.monotonic() + (min(self._pace.young, self._pace.renew) if locked else self._pace.renew)
+        self._ask_to_end({e.token for e in entries} - extended - locked)
 
     def _check(self, entries: Sequence[Entry]) -> None:
         """See a forced cancel soon, without writing."""

@@ -72,7 +72,7 @@ class FencedCall:
     ) -> None:
         self.clear()
         took, timeout = time.monotonic() - self._began, self._timeout
-        if timeout is None or took <= timeout or isinstance(error, AttemptTimeout):
+        if timeout is None or took <= timeout or (kind is not None and issubclass(kind, AttemptTimeout)):
             return
         told = f"the function came back {took - timeout:.1f} s after its timeout of {timeout:g} s"
         log.warning("%s; what it gave is dropped", told)

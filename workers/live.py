@@ -9,11 +9,12 @@ from typing import Any, Protocol
 
 from orchestrator.domain.values import storable
 from orchestrator.errors import AttemptCanceled, Unreachable
+from orchestrator.services.attempt_lines import store_lines
 from orchestrator.services.claim import Claimed, Prepared
 from orchestrator.services.engine import Engine
-from orchestrator.store import lease, logs
+from orchestrator.store import lease
 from orchestrator.store.logs import LogLine
-from workers.logs import Capture, uncaptured
+from workers.logs import Capture, masker, uncaptured
 from workers.outage import Outage
 
 log = logging.getLogger("orchestrator.worker")
@@ -27,7 +28,8 @@ class LiveAttempt:
 
     def __init__(self, engine: Engine, claimed: Claimed) -> None:
         self._engine, self._claimed = engine, claimed
-        self.capture = Capture()
+        # A thread of an attempt before may print into this one what was secret there.
+        self.capture = Capture(masker())
         self._input_json: str | None = None
         self._began = time.monotonic()
         self._asked_at = 0.0
@@ -39,7 +41,7 @@ class LiveAttempt:
 
     def prepared(self, prepared: Prepared) -> None:
         """Its input is rendered; what it prints from here on is masked."""
-        self.capture = Capture(prepared.masker)
+        self.capture = Capture(prepared.masker or self.capture.masker)
         self._input_json = prepared.input_json
 
     def report(self, progress: Any | None) -> bool:
@@ -48,7 +50,8 @@ class LiveAttempt:
         Raises `AttemptCanceled` when the claim no longer holds, `UnstorableValue` for progress JSON cannot hold.
         """
         if progress is not None:
-            self._progress, _ = storable(progress, max_bytes=self._engine.settings.max_output_bytes)
+            value, _ = storable(progress, max_bytes=self._engine.settings.max_output_bytes)
+            self._progress = self.capture.masker.value(value)
             self._news = True
         if time.monotonic() - self._asked_at >= ASKED_EVERY_SECONDS:
             self._ask()
@@ -89,12 +92,11 @@ class LiveAttempt:
         step_id, token = self._claimed.step_id, self._claimed.token
         if self._news:
             self._store_progress()
-        if lines or self._input_json is not None:
+        if self._input_json is not None:
             with self._engine.db.transaction(lazy=True) as conn:
-                if self._input_json is not None:
-                    lease.set_input(conn, step_id, token, self._input_json)
-                self._over = bool(lines) and not logs.append_logs(conn, step_id, token, lines)
+                lease.set_input(conn, step_id, token, self._input_json)
             self._input_json = None
+        self._over = not store_lines(self._engine.db, step_id, token, lines)
 
     def close(self) -> list[LogLine]:
         """The attempt is over: the lines that are to be stored with its outcome."""

@@ -3,6 +3,9 @@
 Each process replaces `sys.stdout` and `sys.stderr` once by streams that pass everything on and hand a copy to the
 attempt that runs in the current context, and adds a handler to the root logger that does the same. What a function's
 child processes write to inherited file descriptors goes to the worker's own output only.
+
+A function may do to these streams what it likes, close them or put others in their place, and nobody may be reading
+what they pass on: neither is to cost another function its lines or its success.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import logging
 import sys
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -21,9 +26,13 @@ from orchestrator.store.logs import LogLine
 
 LINE_CHARACTERS = 16_384
 ATTEMPT_LINES = 10_000
+ATTEMPT_CHARACTERS = 10_000_000
 _PRINTED = {"stdout": "INFO", "stderr": "WARNING"}
 _OWN = "orchestrator.step"
 _CUT = "... (the rest was cut)"
+# Of the worker's own output: its pipe is gone, its disk full, its file closed, or its encoding lacks a character. The
+# attempt has its line all the same, and there is nowhere left to tell of it.
+_UNREAD = (OSError, ValueError)
 
 
 class Capture:
@@ -33,7 +42,7 @@ class Capture:
         self.masker = masker
         self._lines: list[LogLine] = []
         self._begun = dict.fromkeys(_PRINTED, "")
-        self._kept = self._dropped = 0
+        self._kept = self._characters = self._dropped = 0
         self._lock = threading.RLock()
 
     def write(self, stream: str, text: str) -> None:
@@ -73,11 +82,13 @@ class Capture:
             return lines
 
     def _add(self, stream: str, level: str, text: str) -> None:
-        if self._kept >= ATTEMPT_LINES:
+        if self._kept >= ATTEMPT_LINES or self._characters >= ATTEMPT_CHARACTERS:
             self._dropped += 1
             return
+        message = clean_text(_bounded(self.masker.text(text)), 2 * LINE_CHARACTERS)
         self._kept += 1
-        self._lines.append(_line(stream, level, clean_text(_bounded(self.masker.text(text)), 2 * LINE_CHARACTERS)))
+        self._characters += len(message)
+        self._lines.append(_line(stream, level, message))
 
 
 def _line(stream: str, level: str, message: str) -> LogLine:
@@ -93,6 +104,15 @@ def _bounded(text: str) -> str:
     return text if len(text) <= LINE_CHARACTERS else text[:LINE_CHARACTERS] + _CUT
 
 
+@dataclass(slots=True)
+class _Process:
+    """What holds for all attempts of this process."""
+
+    masker: Masker = NOTHING_SECRET  # of all its secrets
+    tees: dict[str, Tee] = field(default_factory=dict)
+
+
+_process = _Process()
 _here: contextvars.ContextVar[Capture | None] = contextvars.ContextVar("orchestrator_capture", default=None)
 _NOBODY = Capture()
 # In a process that runs one attempt at a time, the threads its function starts belong to that attempt too.
@@ -107,6 +127,12 @@ def current() -> Capture | None:
     return None if capture is _NOBODY else capture
 
 
+def masker() -> Masker:
+    """What hides the secrets of the attempt this code runs in, or else all that this process has."""
+    capture = current()
+    return _process.masker if capture is None else capture.masker
+
+
 class Captured:
     """While entered, what is printed and logged goes to `capture`. `alone`: the process has no other attempt."""
 
@@ -116,8 +142,9 @@ class Captured:
 
     def start(self) -> None:
         self._reset = _here.set(self._capture)
-        if self._alone:
+        if self._alone:  # else a stream in our place may be one that another attempt uses right now
             _only.append(self._capture)
+            _put_back_tees()
 
     def stop(self) -> None:
         """Does no harm twice."""
@@ -128,26 +155,59 @@ class Captured:
             _only.remove(self._capture)
 
 
-class Tee:
+class Output:
+    """The process' own output: open whoever closes it, and nobody's failure if it goes nowhere."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: Any) -> int:
+        with suppress(*_UNREAD):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(*_UNREAD):
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing."""
+
+    def detach(self) -> Any:
+        return self.buffer
+
+    @property
+    def buffer(self) -> Any:
+        return Output(self._stream.buffer)  # a wrapper around it closes it as it is collected
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class Tee(Output):
     """A standard stream that hands a copy of what is written to the attempt that writes it."""
 
     def __init__(self, name: str, stream: TextIO) -> None:
-        self._name, self._stream = name, stream
+        super().__init__(stream)
+        self._name = name
 
     def write(self, text: str) -> int:
         capture = current()
         if capture is not None:
             capture.write(self._name, text)
-            text = capture.masker.text(text)
-        self._stream.write(text)
+        super().write(masker().text(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.write(line)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+
+def _put_back_tees() -> None:
+    """Undo what a function before did to `sys.stdout` and `sys.stderr`."""
+    for name, tee in _process.tees.items():
+        if getattr(sys, name, None) is not tee:
+            setattr(sys, name, tee)
 
 
 class Handler(logging.Handler):
@@ -166,12 +226,13 @@ class Handler(logging.Handler):
         capture.log(record.levelname, shown)
 
 
-def install() -> None:
-    """Begin to capture in this process. Does no harm twice."""
-    if not isinstance(sys.stdout, Tee):
-        sys.stdout = Tee("stdout", sys.stdout)
-    if not isinstance(sys.stderr, Tee):
-        sys.stderr = Tee("stderr", sys.stderr)
+def install(secrets: Masker) -> None:
+    """Begin to capture in this process, which has these secrets. Does no harm twice."""
+    _process.masker = secrets
+    for name in _PRINTED:
+        if name not in _process.tees:
+            _process.tees[name] = Tee(name, getattr(sys, name))
+    _put_back_tees()
     root = logging.getLogger()
     if not any(isinstance(handler, Handler) for handler in root.handlers):
         root.addHandler(Handler())

@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.bootstrap import make_engine
 from orchestrator.config import Config
+from orchestrator.domain.masking import Masker
 from orchestrator.ids import new_id
 from orchestrator.services.engine import Engine
 from orchestrator.store.transition import Lease
@@ -26,6 +27,8 @@ from workers.queues import Served
 from workers.shared_board import SharedBoard
 
 _LOOK_SECONDS = 0.5
+# Leases of other attempts must not run out while one dead attempt's row is locked: that is left to its own lease.
+_LOCK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,12 @@ class Room:
         return self._desk
 
     def _make_desk(self) -> Desk:
-        logs.install()
+        engine = self._engine(self.pool.threads + (self.pool.threads > 1))
+        logs.install(Masker(engine.secrets.values()))
         reporter = Reporter()
         reporter.start()
         return Desk(
-            engine=self._engine(self.pool.threads + (self.pool.threads > 1)),
+            engine=engine,
             lease=Lease(self.worker_id, self.config.lease_seconds),
             board=self.board,
             limits=MainThread(self.board, forked=self.pool.forks) if self.pool.main_thread else Fences(self.board),
@@ -82,12 +86,12 @@ class Room:
             alone=self.pool.threads == 1,
         )
 
-    def _engine(self, connections: int) -> Engine:
-        return make_engine(self.config, pool_size=connections, name="orchestrator-worker")
+    def _engine(self, connections: int, lock_timeout: float | None = None) -> Engine:
+        return make_engine(self.config, pool_size=connections, name="orchestrator-worker", lock_timeout=lock_timeout)
 
     def keep(self, consumer: Any | None) -> None:
         """Begin to look after attempts, and announce the worker. `consumer`: Celery's own, None in a pool process."""
-        engine = self._engine(1)
+        engine = self._engine(1, _LOCK_SECONDS)
         config = self.config
         served = Served(engine.db, consumer, everything=config.all_queues) if consumer is not None else None
 

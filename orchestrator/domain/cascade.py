@@ -80,6 +80,9 @@ class Judge(Protocol):
     def pass_output(self, step: PlanStep) -> Any:
         """The output of a `pass` step that starts now (its rendered input)."""
 
+    def publish_failure(self, step: PlanStep, error: ErrorInfo) -> ErrorInfo:
+        """Set what a step publishes that fails for good; its error, with what went wrong in that. Raises nothing."""
+
     def note(self, ended: Ended) -> None:
         """A step ended within the cascade; later conditions may read it."""
 
@@ -149,7 +152,7 @@ class _Walk:
             tally = self._count(step, tally, end, truth)
         change = Change(step.position, tally, truth)
         if row.status is StepStatus.PENDING:
-            change = self._decided(step, change)
+            change = self._published(step, self._decided(step, change))
         elif row.status is StepStatus.READY:
             # Whoever made it ready may have passed over it while we held its row.
             change = replace(change, queue=row.queue)
@@ -198,6 +201,12 @@ class _Walk:
             case Decision.EDGE_ERROR:
                 message = next(str(text) for text in change.edge_truth.values() if isinstance(text, str))
                 return _failed(change, Reason.CONDITION_ERROR, ErrorInfo("ExpressionError", message))
+
+    def _published(self, step: PlanStep, change: Change) -> Change:
+        """A step may fail without an attempt; it publishes what any other does that fails."""
+        if change.error is None:
+            return change
+        return replace(change, error=self.judge.publish_failure(step, change.error))
 
     def _skip_came_first(self, step: PlanStep, tally: Tally) -> bool:
         if step.step.trigger_rule is not TriggerRule.ALL_SUCCESS or not tally.skipped:

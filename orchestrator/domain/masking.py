@@ -10,15 +10,19 @@ from typing import Any
 MASK = "***"
 # A shorter value would be found in half of all texts; it is hidden where it is named, not where it is echoed.
 _SHORTEST = 4
+_QUOTED = frozenset("\\\"'")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Masker:
-    """Replaces secret values wherever they are echoed, by `***`. Values under 4 characters are not searched for."""
+    """Replaces secret values wherever they are echoed, by `***`. Values under 4 characters are not searched for.
+
+    Echoed is also what `repr` and JSON make of a value: an error's message often quotes so.
+    """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         values = {value for value in secrets if len(value) >= _SHORTEST}
-        longest_first = sorted(values, key=len, reverse=True)
+        longest_first = sorted({form for value in values for form in _forms(value)}, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
         self._numbers = frozenset(_numbers(values))
 
@@ -53,6 +57,19 @@ class Masker:
                 name += "*"
             masked[name] = self.value(part)
         return masked
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """The secret as it is, and as it stands in a quoted text."""
+    yield secret
+    if secret.isascii() and secret.isprintable() and _QUOTED.isdisjoint(secret):
+        return  # all forms are the same
+    yield repr(secret)[1:-1]
+    yield repr(f"\"'{secret}")[4:-1]  # where the text around it has quotes of both kinds
+    yield ascii(secret)[1:-1]
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield repr(secret.encode(errors="surrogatepass"))[2:-1]
 
 
 def _numbers(secrets: Iterable[str]) -> Iterator[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -53,6 +53,12 @@ class Outcome:
     @classmethod
     def failed(cls, error: ErrorInfo, *, final: bool = False) -> Outcome:
         return cls(OutcomeKind.FAILED, error=error, final=final)
+
+    def as_asked(self, *, cancel_requested: bool) -> Outcome:
+        """The same; but a function that ends as canceled although nobody asked for that has failed."""
+        if self.kind is OutcomeKind.CANCELED and not cancel_requested:
+            return replace(self, kind=OutcomeKind.FAILED)
+        return self
 
     @classmethod
     def timed_out(cls, seconds: float) -> Outcome:

@@ -12,8 +12,11 @@ from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import Reason, StepStatus
 from orchestrator.services.close import Advanced, close_run
 from orchestrator.services.scope import RunScope
-from orchestrator.services.unhandled import certainly_unhandled
+from orchestrator.services.unhandled import any_certainly_unhandled
 from orchestrator.store import events, runs, steps, transition
+
+# A cascade ends a step in one of these without having started it.
+_DID_NOT_RUN = (StepStatus.SKIPPED, StepStatus.UPSTREAM_FAILED, StepStatus.FAILED)
 
 
 def advance(conn: Connection, scope: RunScope, ended: Sequence[Ended], roots: Iterable[int] = ()) -> Advanced:
@@ -57,22 +60,19 @@ def _request_halt(conn: Connection, scope: RunScope, ended: Sequence[Ended], res
     reason = None
     if any(_in_graph(plan, p) and plan.at(p).step.on_error is OnError.ABORT for p in failed):
         reason = Reason.ABORT
-    elif (failed or _some_did_not_run(result)) and _failure_stops(conn, scope):
+    elif _failure_stops(conn, scope, failed, result):
         reason = Reason.DRAIN if plan.definition.failure_mode is FailureMode.DRAIN else Reason.RUN_FAILED
     if reason is not None:
         runs.request_halt(conn, scope.run_id, reason.value)
     return reason is not None
 
 
-def _failure_stops(conn: Connection, scope: RunScope) -> bool:
+def _failure_stops(conn: Connection, scope: RunScope, failed: Sequence[int], result: Cascade) -> bool:
     if scope.plan.definition.failure_mode is FailureMode.RUN_ON:
         return False
-    return bool(certainly_unhandled(conn, scope.plan, scope.run_id))
+    missed = [change.position for change in result.changes if change.status in _DID_NOT_RUN]
+    return any_certainly_unhandled(conn, scope.plan, scope.run_id, failed, missed)
 
 
 def _in_graph(plan: Plan, position: int) -> bool:
     return position < len(plan.steps)
-
-
-def _some_did_not_run(result: Cascade) -> bool:
-    return any(c.status in (StepStatus.SKIPPED, StepStatus.UPSTREAM_FAILED) for c in result.changes)

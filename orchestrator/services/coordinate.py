@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Row
 
 from orchestrator.domain.cascade import Ended
 from orchestrator.domain.outcome import ErrorInfo, Outcome
 from orchestrator.domain.states import Reason, StepStatus
-from orchestrator.errors import Unreachable
+from orchestrator.errors import Locked, Unreachable
 from orchestrator.services.advance import advance
 from orchestrator.services.claim import claimed_from
 from orchestrator.services.dispatch import dispatch, send
@@ -16,7 +20,7 @@ from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
 from orchestrator.services.scope import RunScope
 from orchestrator.services.settle import settle
-from orchestrator.store import lease, runs, transition
+from orchestrator.store import events, lease, runs, transition
 from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
@@ -38,9 +42,33 @@ def tick(engine: Engine, *, reclaiming: bool = True) -> None:
             queues.update(duty(engine))
         except Unreachable:
             raise
+        except Locked as error:
+            log.warning("the coordinator's duty '%s' is left to the next tick: %s", duty.__name__, error)
         except Exception:  # noqa: BLE001 - one broken row must not stop the coordinator; the next tick tries again
             log.exception("the coordinator's duty '%s' failed; it is tried again at the next tick", duty.__name__)
     dispatch(engine, queues)
+
+
+Act = tuple[str, Callable[[], Iterable[str]]]
+
+
+def _each(acts: Iterable[Act]) -> set[str]:
+    """Do each act, (run id, what is to be done); one that fails or whose run is locked keeps no other waiting."""
+    queues: set[str] = set()
+    locked: set[str] = set()
+    for run_id, act in acts:
+        if run_id in locked:  # its other rows most likely are too, and each would be waited for
+            continue
+        try:
+            queues.update(act())
+        except Unreachable:
+            raise
+        except Locked as error:
+            locked.add(run_id)
+            log.warning("run %s is left to the next tick: %s", run_id, error)
+        except Exception:  # noqa: BLE001 - one broken row must not keep the others waiting
+            log.exception("run %s: the coordinator could not do its duty; it is tried again at the next tick", run_id)
+    return queues
 
 
 def promote_retries(engine: Engine) -> set[str]:
@@ -53,10 +81,11 @@ def reclaim(engine: Engine) -> set[str]:
     """Attempts whose worker fell silent are lost; those past their timeout, with no word from the worker, timed out."""
     with engine.db.transaction() as conn:
         expired = lease.find_expired(conn, engine.settings.timeout_grace, engine.settings.batch)
-    queues: set[str] = set()
-    for row in expired:
-        queues |= settle(engine, claimed_from(row), _expiry(row.lost, row.worker, row.timeout)).queues
-    return queues
+    return _each((row.run_id, partial(_reclaim, engine, row)) for row in expired)
+
+
+def _reclaim(engine: Engine, row: Row[Any]) -> frozenset[str]:
+    return settle(engine, claimed_from(row), _expiry(row.lost, row.worker, row.timeout)).queues
 
 
 def _expiry(lost: bool, worker: str, timeout: float | None) -> Outcome:
@@ -69,19 +98,21 @@ def expire_totals(engine: Engine) -> set[str]:
     """Steps that wait for an attempt past their `total_timeout` fail."""
     with engine.db.transaction() as conn:
         overdue = lease.find_overdue_totals(conn, engine.settings.batch)
-    queues: set[str] = set()
-    for row in overdue:
-        queues |= _expire_total(engine, row.id, row.run_id, row.position)
-    return queues
+    return _each((row.run_id, partial(_expire_total, engine, row.id, row.run_id, row.position)) for row in overdue)
 
 
 def _expire_total(engine: Engine, step_id: str, run_id: str, position: int) -> frozenset[str]:
     error = ErrorInfo("TotalTimeout", "total_timeout ran out while the step waited for its next attempt")
     with engine.db.transaction() as conn:
-        if not transition.fail_unclaimed(conn, step_id, Reason.TOTAL_TIMEOUT, error):
-            return frozenset()
         facts = runs.load_run(conn, run_id)
         scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
+        step = scope.plan.at(position)
+        error = scope.publish_failure(step, error)
+        if not transition.fail_unclaimed(conn, step_id, Reason.TOTAL_TIMEOUT, error):
+            return frozenset()
+        shown = {"type": error.type, "message": error.message}
+        told = {"step": step.name, "reason": Reason.TOTAL_TIMEOUT, "error": shown}
+        events.record(conn, run_id, "step.failed", told, step_id)
         advanced = advance(conn, scope, [Ended(position, StepStatus.FAILED, None, error.as_json())])
     return advanced.queues | (apply_halt(engine, run_id) if advanced.halting else frozenset())
 
@@ -89,16 +120,28 @@ def _expire_total(engine: Engine, step_id: str, run_id: str, position: int) -> f
 def expire_runs(engine: Engine) -> set[str]:
     """Runs past their `timeout` are stopped and fail."""
     with engine.db.transaction() as conn:
-        for run_id in lease.find_overdue_runs(conn, engine.settings.batch):
-            runs.request_halt(conn, run_id, Reason.DEADLINE.value)
-    return set()
+        overdue = lease.find_overdue_runs(conn, engine.settings.batch)
+    return _each((run_id, partial(_expire_run, engine, run_id)) for run_id in overdue)
+
+
+def _expire_run(engine: Engine, run_id: str) -> frozenset[str]:
+    with engine.db.transaction() as conn:
+        runs.request_halt(conn, run_id, Reason.DEADLINE.value)
+    return frozenset()
 
 
 def carry_out_halts(engine: Engine) -> set[str]:
     """Halts that were noted and, after a crash, not carried out."""
     with engine.db.transaction() as conn:
         halting = runs.find_halting(conn, engine.settings.batch)
-    return {queue for run_id in halting for queue in apply_halt(engine, run_id)}
+    return _each((run_id, partial(apply_halt, engine, run_id)) for run_id in halting)
+
+
+def withdraw_paused(engine: Engine) -> set[str]:
+    """What was sent of a run that is paused since is taken back."""
+    with engine.db.transaction() as conn:
+        transition.unqueue_paused(conn)
+    return set()
 
 
 def resend(engine: Engine) -> set[str]:
@@ -107,7 +150,6 @@ def resend(engine: Engine) -> set[str]:
     While messages wait in the broker nothing is sent twice, however slow the workers.
     """
     with engine.db.transaction() as conn:
-        transition.unqueue_paused(conn)
         queues = lease.queues_with(conn, "queued")
     for queue in queues:
         if not engine.transport.depth(queue):
@@ -135,6 +177,7 @@ DUTIES: tuple[Duty, ...] = (
     expire_totals,
     expire_runs,
     carry_out_halts,
+    withdraw_paused,
     resend,
     find_ready,
 )

@@ -60,8 +60,8 @@ def _halt_error(conn: Connection, plan: Plan, facts: RunFacts, reason: Reason) -
 
 
 def _aborting(conn: Connection, plan: Plan, run_id: str) -> Sequence[Row[Any]]:
-    failed = [row for row in steps.load_failed(conn, run_id) if row.position < len(plan.steps)]
-    return [row for row in failed if plan.at(row.position).step.on_error is OnError.ABORT]
+    aborting = [step.position for step in plan.steps if step.step.on_error is OnError.ABORT]
+    return steps.load_failed(conn, run_id, aborting)
 
 
 def stop_steps(

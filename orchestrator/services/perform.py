@@ -35,13 +35,24 @@ def perform(
     link: AttemptLink,
     log: logging.Logger,
     guard: Guard = lambda _: nullcontext(),
+    *,
+    ctrl_c: bool = True,
 ) -> Performed:
-    """Perform the attempt. `guard` wraps the call: it enforces the timeout (`AttemptTimeout`) and captures logs."""
+    """Perform the attempt. `guard` wraps the call: it enforces the timeout (`AttemptTimeout`) and captures logs.
+
+    `ctrl_c`: a `KeyboardInterrupt` is a person's, who wants the process to end, and is let through. In a worker
+    none comes from outside, so that it is the function's own and its failure.
+    """
     try:
         prepared = prepare(engine, claimed)
     except NotPrepared as refused:
         return Performed(refused.outcome, refused.input_json)
-    outcome = _call(engine, prepared, link, log, guard)
+    try:
+        outcome = _call(engine, prepared, link, log, guard)
+    except KeyboardInterrupt as error:
+        if ctrl_c:
+            raise
+        outcome = _failed(error)
     return Performed(masked(outcome, prepared.masker), prepared.input_json)
 
 
@@ -68,11 +79,8 @@ def _call(engine: Engine, prepared: Prepared, link: AttemptLink, log: logging.Lo
     except UnstorableValue as error:
         message = f"what it returned cannot be stored: {error}"
         return Outcome.failed(ErrorInfo("UnstorableValue", message, classes=("UnstorableValue",)), final=True)
-    except (KeyboardInterrupt, SystemExit) as error:
-        # The process is told to go; the attempt's own exit is no different from an exception.
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        return _failed(error)
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:  # noqa: BLE001 - whatever a user's function raises is the attempt's end
         return outcome_of(error, prepared.timeout)
     return Outcome.succeeded(value, text)
@@ -92,15 +100,16 @@ def make_context(prepared: Prepared, link: AttemptLink, log: logging.Logger) -> 
 
 def outcome_of(error: BaseException, timeout: float | None) -> Outcome:
     """What raising `error` means for the attempt."""
-    if isinstance(error, AttemptTimeout) and timeout is not None:
+    cls = type(error)  # `isinstance` would also ask for `__class__`, which an exception's class may define
+    if issubclass(cls, AttemptTimeout) and timeout is not None:
         return Outcome.timed_out(timeout)
-    if isinstance(error, AttemptCanceled):
+    if issubclass(cls, AttemptCanceled):
         return Outcome(OutcomeKind.CANCELED, error=_info(error))
-    if isinstance(error, Skip):
+    if issubclass(cls, Skip):
         return Outcome(OutcomeKind.SKIPPED, error=_info(error))
-    if isinstance(error, RetryLater):
-        return Outcome(OutcomeKind.RETRY_LATER, error=_info(error), retry_after=_seconds(error.after))
-    return _failed(error, final=isinstance(error, Fail))
+    if issubclass(cls, RetryLater):
+        return Outcome(OutcomeKind.RETRY_LATER, error=_info(error), retry_after=_after(error))
+    return _failed(error, final=issubclass(cls, Fail))
 
 
 def _failed(error: BaseException, *, final: bool = False) -> Outcome:
@@ -112,8 +121,11 @@ def _info(error: BaseException) -> ErrorInfo:
     return ErrorInfo(told["type"], told["message"], told.get("traceback"), tuple(told["classes"]))
 
 
-def _seconds(after: object) -> float | None:
+def _after(error: BaseException) -> float | None:
     """`RetryLater(after=...)` as seconds; what is not a usable number falls back to the step's own delay."""
-    if isinstance(after, bool) or not isinstance(after, int | float) or not 0 <= after < 10**9:
+    try:
+        after: Any = getattr(error, "after", None)  # a subclass may not have called our `__init__`
+        usable = isinstance(after, int | float) and not isinstance(after, bool) and 0 <= after < 10**9
+        return float(after) if usable else None
+    except BaseException:  # noqa: BLE001 - a subclass may make anything of it, which is then no number
         return None
-    return float(after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -19,6 +20,7 @@ from orchestrator.domain.expressions import (
     truthy,
 )
 from orchestrator.domain.graph import Plan, PlanStep
+from orchestrator.domain.outcome import ErrorInfo
 from orchestrator.domain.precedence import PastEnd
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, NotFound, UnstorableValue
@@ -61,10 +63,15 @@ class RunScope:
         return truthy(expression.evaluate(self._values(expression.references, extra or {})))
 
     def publish(self, templates: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
-        """Render `publish` templates into run variables; all or none. Raises `ExpressionError`."""
-        rendered = {name: self.render(template, extra) for name, template in templates.items()}
-        self._check_size(rendered)
-        self.published |= rendered
+        """Render `publish` templates into run variables; all or none. Raises `ExpressionError`.
+
+        A run's variables are bounded together. What others publish at the same moment is not seen, so that steps need
+        not wait for each other: the bound may be passed by as much.
+        """
+        if templates:
+            rendered = {name: self.render(template, extra) for name, template in templates.items()}
+            self._check_size(self.facts.vars | self.published | rendered)
+            self.published |= rendered
 
     def _check_size(self, value: Any) -> None:
         try:
@@ -96,6 +103,14 @@ class RunScope:
         self._check_size(output)
         self.publish(step.step.publish, {"result": output})
         return output
+
+    def publish_failure(self, step: PlanStep, error: ErrorInfo) -> ErrorInfo:
+        shown = {"type": error.type, "message": error.message}
+        try:
+            self.publish(step.step.publish_on_failure, {"error": shown, "result": None})
+        except ExpressionError as refused:
+            return replace(error, message=f"{error.message}\npublish_on_failure failed: {refused}")
+        return error
 
     def note(self, ended: Ended) -> None:
         name = self.plan.at(ended.position).name

@@ -111,7 +111,7 @@ class _Settling:
         used = row.attempt - row.attempt_base - row.lost_count
         policy = self.step.retry
         allowed = row.max_attempts or (policy.max_attempts if policy else 1)
-        wanted, outcome = self._retry_wanted(outcome, used)
+        wanted, outcome = self._retry_wanted(outcome.as_asked(cancel_requested=row.cancel_requested), used)
         return outcome, AttemptFacts(
             attempt=used,
             max_attempts=allowed,
@@ -182,14 +182,8 @@ class _Settling:
         )
 
     def _publish_failure(self, end: End) -> End:
-        try:
-            self.scope.publish(self.step.publish_on_failure, {"error": _shown(end.error), "result": None})
-        except ExpressionError as error:
-            told = end.error or ErrorInfo("Error", str(end.reason))
-            return End(
-                end.status, end.reason, replace(told, message=f"{told.message}\npublish_on_failure failed: {error}")
-            )
-        return end
+        error = end.error or ErrorInfo("Error", str(end.reason))
+        return replace(end, error=self.scope.publish_failure(self.scope.plan.at(self.claimed.position), error))
 
     def _follow(self, advanced: Advanced) -> Settled:
         """What may start now: one step for this worker, the rest for the queues."""

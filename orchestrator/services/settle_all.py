@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from orchestrator.domain.outcome import Outcome, OutcomeKind
+from orchestrator.services.attempt_lines import store_lines
 from orchestrator.services.claim import Claimed
 from orchestrator.services.engine import Engine
 from orchestrator.services.settle import settle
@@ -23,13 +24,14 @@ from orchestrator.store.logs import LogLine
 class Done:
     """An attempt that was performed and is not settled yet.
 
-    `took`: seconds the call took; `ended`: when it was over, by the machine's monotonic clock.
+    `took`: seconds the call took; `ended`: when it was over, by the machine's monotonic clock. Of many `lines` the
+    first are stored, and taken from it, before the rest is with the outcome.
     """
 
     claimed: Claimed
     outcome: Outcome
     input_json: str | None = None
-    lines: Sequence[LogLine] = ()
+    lines: list[LogLine] = field(default_factory=list)
     took: float = 0.0
     ended: float = 0.0
 
@@ -45,6 +47,8 @@ class SettledAll:
 
 def settle_all(engine: Engine, done: Sequence[Done], take: Take | None = None) -> SettledAll:
     """Settle them; with `take`, claim steps they made ready. Raises `Unreachable`; calling again does no harm."""
+    for one in done:
+        store_lines(engine.db, one.claimed.step_id, one.claimed.token, one.lines, leave=True)
     plain = {d.claimed.step_id: success for d in done if (success := _success(engine, d)) is not None}
     stored = _settle_plain(engine, list(plain.values()), take) if plain else Batch()
     settled = SettledAll(tuple(Claimed(*taken) for taken in stored.taken), stored.queues, stored.stale)

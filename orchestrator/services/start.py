@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,8 @@ from orchestrator.domain.cascade import Change, StepRow, cascade
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.rules import Decision, decide
 from orchestrator.domain.states import StepStatus
-from orchestrator.errors import ExpressionError, InvalidInput, NotFound, Problem
+from orchestrator.domain.values import storable
+from orchestrator.errors import ExpressionError, InvalidInput, NotFound, Problem, UnstorableValue
 from orchestrator.ids import new_id, new_ids
 from orchestrator.services.advance import conclude
 from orchestrator.services.close import Advanced, new_row
@@ -23,6 +24,7 @@ from orchestrator.services.halt import apply_halt
 from orchestrator.services.scope import RunScope
 from orchestrator.services.start_plain import Started, StartOptions, checked_input, start_plainly, told_which
 from orchestrator.store import events, runs, steps, workflows
+from orchestrator.store.db import read_as_ours
 from orchestrator.store.runs import NewRun
 from orchestrator.store.steps import NewStep
 from orchestrator.store.workflows import Revision
@@ -38,11 +40,13 @@ def start(
     """Start a run of the workflow `name` as the app sees it.
 
     With `connection` everything happens in the caller's transaction, and the first steps are dispatched by the
-    coordinator once it is committed. Raises `NotFound` and `InvalidInput`; no run is made then.
+    coordinator once it is committed. Raises `NotFound` and `InvalidInput`, and `ValueError` for a connection of
+    another driver than psycopg2; no run is made then.
     """
     options = options or StartOptions()
     if connection is not None:
-        return _start(engine, connection, name, input, options)[0]
+        with read_as_ours(connection):
+            return _start(engine, connection, name, input, options)[0]
     plainly = start_plainly(engine, name, [input], options)
     return _start_by_rules(engine, name, input, options) if plainly is None else plainly[0]
 
@@ -140,9 +144,18 @@ def _set_vars(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> None
             rendered[name] = scope.render(template)
         except ExpressionError as error:
             problems.append(Problem(f"vars.{name}", str(error)))
+    problems += _unstorable(engine, rendered)
     if problems:
         raise InvalidInput(problems, "the run's variables could not be made from its input")
     runs.publish_vars(conn, run_id, rendered)
+
+
+def _unstorable(engine: Engine, variables: Mapping[str, Any]) -> list[Problem]:
+    try:
+        storable(variables, max_bytes=engine.settings.max_output_bytes)
+    except UnstorableValue as error:
+        return [Problem(error.path.replace("$", "vars", 1), str(error).split(": ", 1)[-1])]
+    return []
 
 
 def _start_steps(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> Advanced:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from psycopg2 import Error as DriverError
 from psycopg2 import extensions
@@ -14,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from orchestrator.errors import Unreachable
-from orchestrator.store.faults import in_words
+from orchestrator.store.faults import in_words, told_in_words
 
 # A server that vanished is noticed within half a minute, also by who waits for its answer.
 _NOTICED = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 25_000}
@@ -23,15 +24,32 @@ _ID = extensions.new_type((2950,), "ID", extensions.UNICODE)
 _IDS = extensions.new_array_type((2951,), "IDS", _ID)
 
 
-class Database:
-    """A Postgres database. Cheap to make; connects at the first transaction."""
+# Plans of the database's functions are kept for a connection, and made anew each second: one made while a table was
+# small is a bad one as soon as it is large, which for a young installation is long before its statistics say so.
+_PLANS_SECONDS = 1.0
 
-    def __init__(self, engine: Engine) -> None:
+
+class Database:
+    """A Postgres database. Cheap to make; connects at the first transaction.
+
+    `lock_timeout`: seconds a transaction waits for one lock before it gives up; None waits for as long as it takes.
+    """
+
+    def __init__(self, engine: Engine, lock_timeout: float | None = None) -> None:
         self.engine = engine
+        self._lock_timeout = lock_timeout
         self._idle: list[tuple[extensions.connection, float]] = []
+        self._planned: WeakKeyDictionary[extensions.connection, float] = WeakKeyDictionary()
 
     @classmethod
-    def connect(cls, url: str, *, pool_size: int = 5, application_name: str = "orchestrator") -> Database:
+    def connect(
+        cls,
+        url: str,
+        *,
+        pool_size: int = 5,
+        application_name: str = "orchestrator",
+        lock_timeout: float | None = None,
+    ) -> Database:
         """A database at `url` (`postgresql+psycopg2://...`), holding at most `pool_size` connections.
 
         Works behind PgBouncer in transaction mode: no session state, no server-side prepared statements.
@@ -46,7 +64,14 @@ class Database:
         event.listen(engine, "connect", _ids_as_text)
         event.listen(engine, "checkin", _note_time)
         event.listen(engine, "checkout", _ping_if_rested)
-        return cls(engine)
+        return cls(engine, lock_timeout)
+
+    def new_connection(self) -> Connection:
+        """A connection in no transaction yet; raises `Unreachable`."""
+        try:
+            return self.engine.connect()
+        except OperationalError as error:
+            raise Unreachable(f"cannot reach Postgres: {_all_lines(error)}") from error
 
     @contextmanager
     def transaction(self, *, lazy: bool = False) -> Iterator[Connection]:
@@ -54,19 +79,18 @@ class Database:
 
         `lazy` commits without waiting for the disk: only for what may be lost and done again (a claim).
         Raises `Unreachable` when no connection can be had, or it breaks; then nobody knows whether the commit was; and
-        when the database does not hold our tables.
+        when the database does not hold our tables. Raises `Locked` when `lock_timeout` ran out.
         """
-        connection = self._connect()
-        try:
-            with connection, connection.begin():
-                if lazy:
-                    connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
-                yield connection
-        except DBAPIError as error:
-            told = in_words(error, lost=error.connection_invalidated)
-            if told is None:
-                raise
-            raise told from error
+        connection = self.new_connection()
+        with told_in_words(), connection, connection.begin():
+            self._set_local(connection, lazy)
+            yield connection
+
+    def _set_local(self, connection: Connection, lazy: bool) -> None:
+        if lazy:
+            connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+        if self._lock_timeout is not None:
+            limit_lock_waits(connection, self._lock_timeout)
 
     def call(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of one statement (`%s` for each value) that is a transaction of its own: one round trip.
@@ -75,6 +99,9 @@ class Database:
         does, and what the driver raises for a statement that fails.
         """
         connection = self._calling()
+        if time.monotonic() - self._planned.get(connection, 0.0) > _PLANS_SECONDS:
+            self._planned[connection] = time.monotonic()
+            statement = f"DISCARD PLANS; {statement}"
         try:
             with connection.cursor() as cursor:
                 cursor.execute(statement, values)
@@ -111,16 +138,34 @@ class Database:
         connection.autocommit = True
         return connection
 
-    def _connect(self) -> Connection:
-        try:
-            return self.engine.connect()
-        except OperationalError as error:
-            raise Unreachable(f"cannot reach Postgres: {_all_lines(error)}") from error
-
     def close(self) -> None:
         self.engine.dispose()
         while self._idle:
             self._idle.pop()[0].close()
+
+
+@contextmanager
+def read_as_ours(connection: Connection) -> Iterator[None]:
+    """Let a connection of someone else's engine read values as ours do, for as long as this is entered.
+
+    Raises `ValueError` for another driver than psycopg2.
+    """
+    driver = connection.connection.driver_connection
+    if not isinstance(driver, extensions.connection):
+        raise ValueError(f"the connection must be one of psycopg2, not of {type(driver).__module__}")
+    theirs = dict(driver.string_types)
+    driver.string_types.clear()
+    _ids_as_text(driver, None)
+    try:
+        yield
+    finally:
+        driver.string_types.clear()
+        driver.string_types.update(theirs)
+
+
+def limit_lock_waits(connection: Connection, seconds: float) -> None:
+    """Let this transaction wait at most so long for one lock; what waits longer fails."""
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {round(seconds * 1000)}")
 
 
 def _lives(connection: extensions.connection) -> bool:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from psycopg2 import Error as DriverError
 from sqlalchemy.exc import DBAPIError
 
-from orchestrator.errors import OrchestratorError, Unreachable
+from orchestrator.errors import Locked, OrchestratorError, Unreachable
 
 _NOT_MIGRATED = ("42P01", "42703", "42883")  # undefined table, column, function (SQLSTATE)
 _NOT_ALLOWED = "42501"
+_LOCKED = "55P03"  # lock_not_available: lock_timeout ran out
+
+
+@contextmanager
+def told_in_words() -> Iterator[None]:
+    """Raise errors of the database as `in_words` tells them; others as they are."""
+    try:
+        yield
+    except DBAPIError as error:
+        told = in_words(error, lost=error.connection_invalidated)
+        if told is None:
+            raise
+        raise told from error
 
 
 def in_words(error: DBAPIError | DriverError, *, lost: bool) -> OrchestratorError | None:
-    """`Unreachable` for a connection that was `lost` and for a database without our tables; None for other errors."""
+    """`Unreachable` for a connection that was `lost` and for a database without our tables, `Locked` for a
+    `lock_timeout` that ran out; None for other errors.
+    """
     cause = error.orig if isinstance(error, DBAPIError) else error
     message, code = one_line(error), getattr(cause, "pgcode", None)
     if code in _NOT_MIGRATED:
@@ -21,6 +39,8 @@ def in_words(error: DBAPIError | DriverError, *, lost: bool) -> OrchestratorErro
         )
     if code == _NOT_ALLOWED:
         return OrchestratorError(f"the database user may not do this: {message}")
+    if code == _LOCKED:
+        return Locked(f"another transaction holds a lock that this one waits for ({message})")
     return Unreachable(f"the connection to Postgres broke: {message}") if lost else None
 
 

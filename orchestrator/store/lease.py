@@ -15,7 +15,7 @@ WITH mine AS (
   JOIN unnest(CAST(:ids AS uuid[]), CAST(:tokens AS uuid[])) AS c (id, token)
     ON s.id = c.id AND s.claim_token = c.token AND s.status = 'running'
   WHERE s.id = ANY(CAST(:ids AS uuid[]))
-  ORDER BY s.run_id, s.position FOR UPDATE OF s
+  ORDER BY s.run_id, s.position FOR NO KEY UPDATE OF s SKIP LOCKED
 )
 UPDATE workflow_run_steps s SET lease_expires_at = orchestrator_now() + make_interval(secs => :lease)
 WHERE s.id = ANY(ARRAY(SELECT id FROM mine))
@@ -24,7 +24,11 @@ RETURNING s.claim_token
 
 
 def heartbeat(conn: Connection, attempts: Sequence[tuple[str, str]], lease: float) -> set[str]:
-    """Extend the leases of these (step id, token) by `lease` seconds from now; the tokens that still hold."""
+    """Extend the leases of these (step id, token) by `lease` seconds from now; the tokens whose leases were extended.
+
+    A row that someone else has locked is passed over, so that it costs no other its lease: whether a token that is
+    not among those given still holds is for `held.still_held` to say.
+    """
     values = {"ids": [a[0] for a in attempts], "tokens": [a[1] for a in attempts], "lease": lease}
     return set(conn.execute(_BEAT, values).scalars())
 
@@ -80,10 +84,11 @@ def find_overdue_totals(conn: Connection, limit: int) -> Sequence[Row[Any]]:
     return conn.execute(_OVERDUE_TOTALS, {"limit": limit}).all()
 
 
-_OVERDUE_RUNS = text("""
-SELECT id FROM workflow_runs
-WHERE status IN ('pending', 'running', 'paused', 'canceling') AND deadline_at <= orchestrator_now()
-  AND halting IS NULL AND (final_status IS NULL OR (status = 'canceling' AND handler_stage = 0))
+# Runs whose end is open, and hangs on their deadline.
+_EXPIRES = """status IN ('pending', 'running', 'paused', 'canceling')
+  AND halting IS NULL AND (final_status IS NULL OR (status = 'canceling' AND handler_stage = 0))"""
+_OVERDUE_RUNS = text(f"""
+SELECT id FROM workflow_runs WHERE deadline_at <= orchestrator_now() AND {_EXPIRES}
 ORDER BY deadline_at LIMIT :limit
 """)
 
@@ -128,11 +133,11 @@ def queues_with(conn: Connection, status: str) -> list[str]:
     return list(conn.execute(_QUEUES, {"status": status}).scalars())
 
 
-_NEXT_DUE = text("""
+_NEXT_DUE = text(f"""
 SELECT extract(epoch FROM least(
-  (SELECT min(least(next_attempt_at, attempt_deadline_at, total_deadline_at)) FROM workflow_run_steps
-   WHERE run_id = :id AND status IN ('ready', 'queued', 'running')),
-  (SELECT deadline_at FROM workflow_runs WHERE id = :id)) - orchestrator_now())::float8
+  (SELECT min(CASE status WHEN 'running' THEN attempt_deadline_at ELSE least(next_attempt_at, total_deadline_at) END)
+   FROM workflow_run_steps WHERE run_id = :id AND status IN ('ready', 'queued', 'running')),
+  (SELECT deadline_at FROM workflow_runs WHERE id = :id AND {_EXPIRES})) - orchestrator_now())::float8
 """)
 
 

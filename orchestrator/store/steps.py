@@ -148,14 +148,15 @@ def load_results(conn: Connection, run_id: str, positions: Sequence[int]) -> Seq
 
 
 _FAILED = text("""
-SELECT position, name, error FROM workflow_run_steps WHERE run_id = :run_id AND status = 'failed'
+SELECT position, name, error FROM workflow_run_steps
+WHERE run_id = :run_id AND position = ANY(:positions) AND status = 'failed'
 ORDER BY finished_at, position
 """)
 
 
-def load_failed(conn: Connection, run_id: str) -> Sequence[Row[Any]]:
-    """The failed steps, first to fail first."""
-    return conn.execute(_FAILED, {"run_id": run_id}).all()
+def load_failed(conn: Connection, run_id: str, positions: Sequence[int]) -> Sequence[Row[Any]]:
+    """Those of the steps at `positions` that failed, first to fail first."""
+    return conn.execute(_FAILED, {"run_id": run_id, "positions": list(positions)}).all()
 
 
 _STATES = text("""

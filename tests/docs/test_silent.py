@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -10,19 +11,29 @@ import pytest
 
 from orchestrator import Skip, testing
 from orchestrator.domain.outcome import Outcome
-from orchestrator.errors import InvalidInput
+from orchestrator.errors import AttemptCanceled, InvalidInput
 from orchestrator.functions import make_spec
 from orchestrator.services.cancel import cancel
 from orchestrator.services.claim import claim
 from orchestrator.services.coordinate import tick
+from orchestrator.services.perform import perform
 from orchestrator.services.retry import retry
 from orchestrator.services.settle import settle
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.store.transition import Lease
+from tests.hands import Unheard
 
 
 def boom(**_: Any) -> None:
     raise ValueError("boom")
+
+
+def canceled() -> None:
+    raise AttemptCanceled("by nobody")
+
+
+def ctrl_c() -> None:
+    raise KeyboardInterrupt
 
 
 def skip() -> None:
@@ -31,6 +42,8 @@ def skip() -> None:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "boom": boom,
+    "canceled": canceled,
+    "ctrl_c": ctrl_c,
     "ok": lambda **_: 1,
     "skip": skip,
     "slow": lambda: testing.sleep(10),
@@ -50,6 +63,24 @@ def test_skip_raised_by_a_function_skips_what_follows_like_a_false_condition() -
     steps = run({"name": "a", "function": "skip"}, {"name": "b", "function": "ok", "depends_on": "a"}).steps
     assert (steps["a"].status, steps["a"].reason) == ("skipped", "function")
     assert steps["b"].status == "skipped"
+
+
+def test_a_function_that_ends_as_canceled_although_nobody_asked_has_failed_and_is_tried_again() -> None:
+    result = run({"name": "a", "function": "canceled", "retry": {"max_attempts": 2, "delay": 1}})
+    step = result.steps["a"]
+    assert (result.status, step.status, step.reason, step.attempts) == ("failed", "failed", "error", 2)
+    assert [attempt["outcome"] for attempt in step.history] == ["failed", "failed"]
+
+
+def test_ctrl_c_in_a_function_goes_through_testing_and_is_a_failure_in_a_worker() -> None:
+    document = {"name": "silent", "steps": [{"name": "a", "function": "ctrl_c"}]}
+    with pytest.raises(KeyboardInterrupt):
+        testing.run(document, functions=FUNCTIONS)
+    with testing.sandbox(FUNCTIONS) as box:
+        box.start(document)
+        (claimed,) = claim(box.engine, [box._waiting.popleft()], Lease("worker", 60))
+        outcome = perform(box.engine, claimed, Unheard(), logging.getLogger(), ctrl_c=False).outcome
+    assert (outcome.kind, outcome.error and outcome.error.type) == ("failed", "KeyboardInterrupt")
 
 
 def test_continue_is_a_success_for_rules_and_a_failure_for_failure_edges() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from orchestrator import testing
-from orchestrator.errors import InvalidDefinition
+from orchestrator.errors import InvalidConfig, InvalidDefinition, Locked, Unreachable
+
+PASSES = {"name": "x", "steps": [{"name": "a", "pass": True}]}
 
 
 def test_the_path_of_a_workflow_given_as_text_is_answered_with_how_to_give_it() -> None:
@@ -18,3 +20,37 @@ def test_a_function_that_a_test_does_not_give_is_not_looked_for_in_a_worker() ->
     message = result.error["message"] if result.error else ""
     assert "'chrage' is not known here; did you mean 'charge'? (a test's functions are" in message
     assert "worker" not in message
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
+def test_a_database_url_is_taken_as_platforms_write_it(database_url: str, scheme: str) -> None:
+    url = database_url.replace("postgresql+psycopg2", scheme, 1)
+    assert testing.run(PASSES, database_url=url).status == "succeeded"
+
+
+def test_a_database_that_does_not_answer_is_unreachable() -> None:
+    with pytest.raises(Unreachable, match="cannot reach Postgres"):
+        testing.run(PASSES, database_url="postgresql://nobody@127.0.0.1:1/none")
+
+
+def test_a_url_of_something_else_is_refused_with_what_it_must_be() -> None:
+    with pytest.raises(InvalidConfig, match=r"database_url.*'mysql://' is not Postgres"):
+        testing.run(PASSES, database_url="mysql://host/x")
+
+
+def test_two_sandboxes_may_be_open_at_once() -> None:
+    with testing.sandbox() as outer:
+        run_id = outer.start(PASSES)
+        assert testing.run(PASSES | {"name": "y"}).status == "succeeded"
+        outer.drive(run_id)
+        assert outer.result(run_id).status == "succeeded"
+
+
+def test_a_sandbox_that_needs_what_another_holds_says_so_instead_of_waiting_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(testing, "_LOCK_SECONDS", 0.05)
+    with testing.sandbox() as outer:
+        outer.start(PASSES)
+        with pytest.raises(Locked, match="another sandbox is open on the same database"):
+            testing.run(PASSES)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from orchestrator.domain.masking import Masker
 
+REPRS = ['"***"', """["***", 'um "']""", """'\\'" ***'"""]
+
 
 @pytest.mark.parametrize(
     ("secret", "value", "masked"),
@@ -25,7 +27,10 @@ from orchestrator.domain.masking import Masker
         ("null", {"null": None}, {"***": None}),
         ('":1,"', {"a": 1, "b": 2, "c": 'x":1,"y'}, {"a": 1, "b": 2, "c": "x***y"}),
         ("a\\nb", ["a\nb", "a\\nb"], ["a\nb", "***"]),
-        ("two\nlines", ["two\nlines", "two\\nlines"], ["***", "two\\nlines"]),
+        ("two\nlines", ["two\nlines", "two\\nlines"], ["***", "***"]),
+        ("pass\"word'", ["not 'pass\"word\\''", '{"p": "pass\\"word\'"}'], ["not '***'", '{"p": "***"}']),
+        ("dass'elbe", [repr("dass'elbe"), repr(["dass'elbe", 'um "']), repr("'\" dass'elbe")], REPRS),
+        ("schl\u00fcssel", [r"schl\xfcssel", r"schl\u00fcssel", r"b'schl\xc3\xbcssel'"], ["***", "***", "b'***'"]),
         ("schlüssel", {"schlüssel": "der Schlüssel: schlüssel"}, {"***": "der Schlüssel: ***"}),
     ],
 )
@@ -71,6 +76,10 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
+def quoted(secret: str) -> list[str]:
+    return [secret, *(quote(secret)[1:-1] for quote in (repr, ascii, json.dumps)), repr(secret.encode())[2:-1]]
+
+
 @given(st.sets(SECRETS, min_size=1), JSON)
 def test_what_is_left_is_json_in_which_nothing_but_the_secrets_is_missing(secrets: set[str], value: Any) -> None:
     masked = json.loads(Masker(secrets).json(json.dumps(value)))
@@ -80,7 +89,7 @@ def test_what_is_left_is_json_in_which_nothing_but_the_secrets_is_missing(secret
     for was, now in zip(before, after, strict=True):
         if isinstance(was, str):
             assert not any(secret in now for secret in secrets)
-            assert now == was or any(secret in was for secret in secrets)
+            assert now == was or any(form in was for secret in secrets for form in quoted(secret))
         else:
             hidden = was in numbers and not isinstance(was, bool)
             assert (now, type(now)) == (("***", str) if hidden else (was, type(was)))

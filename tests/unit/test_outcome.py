@@ -40,6 +40,14 @@ def test_a_canceled_attempt_ends_the_step_as_canceled() -> None:
     assert after(Outcome(OutcomeKind.CANCELED, error=ERROR)) == End(StepStatus.CANCELED, Reason.CANCELED, ERROR)
 
 
+def test_an_attempt_that_ends_as_canceled_has_failed_unless_that_was_asked_for() -> None:
+    canceled = Outcome(OutcomeKind.CANCELED, error=ERROR)
+    assert canceled.as_asked(cancel_requested=True) == canceled
+    assert canceled.as_asked(cancel_requested=False) == Outcome.failed(ERROR)
+    success = Outcome.succeeded(1, "1")
+    assert success.as_asked(cancel_requested=False) == success
+
+
 def test_a_failure_with_attempts_left_runs_again() -> None:
     assert after(Outcome.failed(ERROR), step=retrying(delay=7)) == Again(7, ERROR)
 

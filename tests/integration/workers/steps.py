@@ -6,6 +6,7 @@ What happened when is written to the file `journal`, one line of JSON an event, 
 from __future__ import annotations
 
 import ctypes
+import io
 import json
 import logging
 import os
@@ -16,8 +17,9 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from orchestrator import Fail, Skip, function
+from orchestrator import Fail, RetryLater, Skip, function
 from orchestrator.context import AttemptContext
+from orchestrator.errors import AttemptCanceled
 
 _STEP = 0.01
 
@@ -139,6 +141,49 @@ def talk(ctx: AttemptContext, word: str, file: str | None = None) -> None:
         print(f"late {word}")  # noqa: T201
 
 
+@function(name="t.spoil_output")
+def spoil_output(how: str) -> None:
+    """Make the standard streams useless for whoever comes after."""
+    if how == "close":
+        sys.stdout.close()
+        sys.stderr.close()
+    if how == "replace":
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+    if how == "remove":
+        del sys.stdout, sys.stderr
+    if how == "wrap":
+        io.TextIOWrapper(sys.stdout.buffer).close()
+    if how == "descriptors":
+        os.close(1)
+        os.close(2)
+
+
+@function(name="t.fork")
+def fork(ctx: AttemptContext, journal: str, how: str) -> int | str:
+    """Both the process and a child of it come back; gives the exit code of the child."""
+    pid = os.fork()
+    if pid == 0:
+        if how == "raise":
+            raise ValueError("in the child")
+        return "the child"
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    note(journal, kind="end", step=ctx.step, attempt=ctx.attempt)
+    return code
+
+
+@function(name="t.tell_secret")
+def tell_secret(ctx: AttemptContext, secret: str, file: str) -> None:
+    """Tell it as progress, and from a thread that goes on after the attempt until the file exists."""
+
+    def go_on() -> None:
+        while not Path(file).exists():
+            print(f"told: {secret}")  # noqa: T201
+            time.sleep(_STEP)
+
+    threading.Thread(target=go_on, daemon=True).start()
+    ctx.heartbeat({"doing": [secret, f"with {secret}"]})
+
+
 class Awkward(Exception):
     """Cannot be pickled, nor printed."""
 
@@ -155,6 +200,24 @@ class Awkward(Exception):
         raise TypeError("not to be pickled")
 
 
+class Faceless(Exception):
+    """Will not say what it is."""
+
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("nobody")
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None: ...
+
+
+class Hurried(RetryLater):
+    """Leaves out what its base would do."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self, "soon")
+
+
 @function(name="t.end")
 def end(ctx: AttemptContext, how: str) -> Any:
     """End the attempt in one of many ways."""
@@ -167,6 +230,10 @@ def end(ctx: AttemptContext, how: str) -> Any:
     errors = {
         "awkward": lambda: Awkward(threading.Lock()),
         "sys.exit": lambda: SystemExit(4),
+        "ctrl-c": KeyboardInterrupt,
+        "canceled": lambda: AttemptCanceled("by nobody"),
+        "faceless": lambda: Faceless("here"),
+        "hurried": Hurried,
         "fail": lambda: Fail("no more"),
         "skip": lambda: Skip("not today"),
         "generator exit": GeneratorExit,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -74,9 +75,10 @@ ADD = {"name": "a", "function": "t.add", "input": {"a": 1}}
 NEXT = {"name": "b", "function": "t.add", "input": {"a": "{{ steps.a.output }}"}, "depends_on": ["a"]}
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, verb: str, errors: list[Exception]) -> list[Any]:
+def failing(monkeypatch: pytest.MonkeyPatch, verb: str, given: Sequence[BaseException]) -> list[Any]:
     """Let a verb of the engine raise these errors before it works; its calls."""
     calls: list[Any] = []
+    errors = list(given)
     real = getattr(executor, verb)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -183,19 +185,44 @@ def test_a_late_outcome_is_dropped(desk: Desk, sent: Sent, monkeypatch: pytest.M
     assert statuses(desk, run_id) == {"a": "running", "b": "pending"}
 
 
-def test_a_function_that_tells_the_process_to_end_by_ctrl_c_leaves_its_attempt_to_the_lease(
+def test_ctrl_c_raised_by_a_function_fails_its_attempt(desk: Desk, sent: Sent) -> None:
+    run_id = begin(desk, {"name": "a", "function": "t.end", "input": {"how": "ctrl-c"}}, ADD | {"name": "b"})
+    work(desk, sent)
+    with desk.engine.db.transaction() as conn:
+        failed, other = outcomes.load_steps(conn, run_id)
+    assert (failed["status"], failed["error"]["type"]) == ("failed", "KeyboardInterrupt")
+    assert other["status"] == "succeeded"
+
+
+def test_ctrl_c_that_comes_as_an_attempt_is_prepared_ends_the_attempt_and_not_the_worker(
     desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing(monkeypatch, "perform", [])
-    monkeypatch.setattr(executor, "perform", _interrupted)
+    failing(monkeypatch, "perform", [KeyboardInterrupt()])
     run_id = begin(desk, ADD)
-    with pytest.raises(KeyboardInterrupt):
-        work(desk, sent)
-    assert statuses(desk, run_id) == {"a": "running"}
+    work(desk, sent)
+    assert statuses(desk, run_id) == {"a": "failed"}
 
 
-def _interrupted(*args: Any) -> None:
-    raise KeyboardInterrupt
+class _Unprintable(Exception):
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("no")
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None: ...
+
+
+def test_a_fault_that_cannot_even_be_logged_fails_the_step(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(record: logging.LogRecord) -> bool:
+        raise OSError("the log is full")
+
+    failing(monkeypatch, "perform", [_Unprintable("a bug")])
+    monkeypatch.setattr(executor.log, "handle", refuse)
+    run_id = begin(desk, ADD)
+    work(desk, sent)
+    assert statuses(desk, run_id) == {"a": "failed"}
 
 
 def count(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -245,11 +272,11 @@ def test_results_that_wait_behind_a_slow_call_are_stored_by_the_reporter(
     seen: list[int] = []
     real = executor.perform
 
-    def perform(*args: Any) -> Any:
+    def perform(*args: Any, **options: Any) -> Any:
         for shown in list(desk.reporter._attempts.values()):
             shown.show()
         seen.append(list(statuses(desk, run_id).values()).count("succeeded"))
-        return real(*args)
+        return real(*args, **options)
 
     monkeypatch.setattr(executor, "perform", perform)
     first = sent.waiting[0]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from orchestrator.errors import Unreachable
 from orchestrator.functions import Registry
@@ -13,6 +15,8 @@ from orchestrator.ids import new_id, new_token
 from orchestrator.services.engine import Engine
 from orchestrator.store.db import Database
 from orchestrator.transport import NullTransport
+from tests.documents import document, step
+from tests.hands import Hands
 from workers import lease
 from workers.announce import Announcer, this_process
 from workers.board import Entry, Gone, LocalBoard
@@ -91,6 +95,32 @@ def test_dead_processes_are_looked_after_when_postgres_is_back(
     keeper.look()
     assert board.gone() == ()
     assert caplog.text.count("goes on when it answers") == 1
+
+
+def test_a_locked_row_costs_no_other_attempt_its_lease_and_interrupts_nobody(db: Database) -> None:
+    hands = Hands(db)
+    hands.start(document(step("a"), step("b")))
+    a, b = hands.claim()
+    board = LocalBoard()
+    board.hold([(a.step_id, a.token), (b.step_id, b.token)])
+    for claimed in (a, b):
+        assert board.begin()
+        board.call(claimed.token, None)
+    announcer = Announcer(db, lambda: this_process("me", "worker"), hands.engine.functions)
+    keeper = Keeper(hands.engine, board, Pace(1, 1, 1), Power(interrupt=False, kill=False), announcer, Exits(None))
+    before = leases(db)
+    with db.engine.begin() as other:
+        other.execute(text("SELECT FROM workflow_run_steps WHERE id = :id FOR UPDATE"), {"id": a.step_id})
+        keeper.look()
+    after = leases(db)
+    assert (after["a"], after["b"] != before["b"]) == (before["a"], True)
+    assert not board.asked(a.token)
+
+
+def leases(db: Database) -> dict[str, Any]:
+    with db.transaction() as conn:
+        rows = conn.exec_driver_sql("SELECT name, lease_expires_at FROM workflow_run_steps")
+        return {row.name: row.lease_expires_at for row in rows}
 
 
 def test_an_outage_is_told_once_and_its_end_too(caplog: pytest.LogCaptureFixture) -> None:

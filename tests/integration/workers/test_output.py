@@ -88,6 +88,10 @@ ENDS: list[tuple[str, str, dict[str, Any]]] = [
     ("awkward", "failed", {"type": "Awkward"}),
     ("sys.exit", "failed", {"type": "SystemExit"}),
     ("generator exit", "failed", {"type": "GeneratorExit"}),
+    ("ctrl-c", "failed", {"type": "KeyboardInterrupt"}),
+    ("canceled", "failed", {"type": "AttemptCanceled", "message": "by nobody"}),
+    ("faceless", "failed", {"type": "Faceless", "message": "here"}),
+    ("hurried", "failed", {"type": "Hurried", "message": "soon"}),
     ("fail", "failed", {"type": "Fail", "message": "no more"}),
     ("skip", "skipped", {"type": "Skip", "message": "not today"}),
     ("surrogate", "failed", {"type": "ValueError"}),
@@ -112,3 +116,53 @@ def test_whatever_a_function_raises_or_gives_ends_its_step_cleanly(fleet: Fleet)
         assert {key: step["error"][key] for key in error} == error, how
     assert worker.children() == before
     assert "Traceback" not in worker.said()
+
+
+@pytest.mark.parametrize("how", ["close", "replace", "remove", "wrap", "descriptors"])
+def test_what_a_function_does_to_the_standard_streams_costs_the_next_one_nothing(fleet: Fleet, how: str) -> None:
+    fleet.worker(concurrency=1)
+    spoil = {"name": "a", "function": "t.spoil_output", "input": {"how": how}}
+    talk = {"name": "b", "function": "t.talk", "input": {"word": "one"}, "depends_on": "a"}
+    run_id = fleet.start([spoil, talk])
+    assert fleet.ended(run_id)["status"] == "succeeded"
+    assert lines(fleet, run_id, "b") == [*talked("one"), ("log", "thread one")]
+
+
+def test_a_worker_whose_output_nobody_reads_still_runs_functions_that_print(fleet: Fleet) -> None:
+    worker = fleet.worker(concurrency=1, app="tests.integration.workers.unread")
+    run_id = fleet.start([{"name": "a", "function": "t.talk", "input": {"word": "one"}}])
+    assert fleet.ended(run_id)["status"] == "succeeded"
+    assert lines(fleet, run_id, "a") == [*talked("one"), ("log", "thread one")]
+    assert "out one" not in worker.said()
+
+
+@pytest.mark.parametrize(("how", "code"), [("return", 0), ("raise", 1)])
+def test_a_child_forked_by_a_function_ends_where_the_function_does(fleet: Fleet, how: str, code: int) -> None:
+    fleet.worker(concurrency=1)
+    given = {"journal": fleet.journal, "how": how}
+    follows = {"name": "b", "function": "t.span", "input": {"journal": fleet.journal}, "depends_on": "a"}
+    run_id = fleet.start([{"name": "a", "function": "t.fork", "input": given}, follows])
+    assert fleet.ended(run_id)["status"] == "succeeded"
+    assert fleet.step(run_id, "a")["output"] == code
+    assert fleet.tried(run_id, "a") == ["succeeded"]
+    first, second = fleet.events("end")
+    assert first["pid"] == second["pid"]
+
+
+@pytest.mark.parametrize("pool", ["prefork", "threads"])
+def test_neither_progress_nor_a_thread_that_outlives_its_attempt_tells_a_secret(fleet: Fleet, pool: str) -> None:
+    worker = fleet.worker(pool, concurrency=1, SECRET_TOKEN="hunter2-hunter2")
+    given = {"secret": "{{ secrets.token }}", "file": fleet.flag("end")}
+    tells = fleet.start([{"name": "a", "function": "t.tell_secret", "input": given}])
+    fleet.ended(tells)
+    assert fleet.rows("SELECT progress FROM workflow_run_steps")[0].progress == {"doing": ["***", "with ***"]}
+    other = fleet.start([{"name": "a", "function": "t.talk", "input": {"word": "x", "file": fleet.flag("go")}}])
+    told = worker.said().count("told: ***")
+    wait_for(lambda: worker.said().count("told: ***") > told + 1, what="the thread goes on")
+    if pool == "prefork":  # where it counts as one of the attempt that runs now
+        wait_for(lambda: ("stdout", "told: ***") in lines(fleet, other, "a"), what="its lines are there")
+    fleet.raise_flag("go")
+    fleet.ended(other)
+    fleet.raise_flag("end")
+    assert not fleet.rows("SELECT message FROM step_logs WHERE message LIKE '%hunter2%'")
+    assert "hunter2" not in worker.said()

@@ -117,6 +117,20 @@ def test_an_error_made_of_the_timeout_is_still_a_timeout(main_thread: MainThread
         call()
 
 
+class Faceless(Exception):
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("nobody")
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None: ...
+
+
+def test_a_late_error_that_will_not_say_what_it_is_is_a_timeout_too(board: LocalBoard) -> None:
+    with pytest.raises(AttemptTimeout), Fences(board).call(entered(board), 0.0):
+        raise Faceless
+
+
 def test_an_error_of_the_function_passes_through(main_thread: MainThread, board: LocalBoard) -> None:
     with pytest.raises(KeyError), main_thread.call(entered(board), 30.0):
         raise KeyError("mine")

@@ -13,7 +13,8 @@ import pytest
 from orchestrator.domain.masking import Masker
 from orchestrator.store.logs import LogLine
 from workers import logs
-from workers.logs import ATTEMPT_LINES, LINE_CHARACTERS, Capture, Captured, Handler, Tee, uncaptured
+from workers.console import MaskingFormatter
+from workers.logs import ATTEMPT_CHARACTERS, ATTEMPT_LINES, LINE_CHARACTERS, Capture, Captured, Handler, Tee, uncaptured
 
 
 class Out:
@@ -127,6 +128,16 @@ def test_lines_over_the_limit_are_counted_in_one_last_line() -> None:
     assert lines[-1].message == "5 more lines were not kept"
 
 
+def test_characters_over_the_limit_of_an_attempt_are_told_as_lines_that_were_not_kept() -> None:
+    capture = Capture()
+    room = ATTEMPT_CHARACTERS // LINE_CHARACTERS + 1
+    for _ in range(room + 3):
+        capture.log("INFO", "x" * LINE_CHARACTERS)
+    lines = capture.finish()
+    assert len(lines) == room + 1
+    assert lines[-1].message == "3 more lines were not kept"
+
+
 def test_the_limit_holds_over_lines_that_were_stored_meanwhile() -> None:
     capture = Capture()
     for _ in range(3):
@@ -164,6 +175,76 @@ def test_secrets_are_masked_in_the_lines_and_in_the_workers_output(out: Out) -> 
     scope.stop()
     assert messages(capture.finish()) == ["the password is ***, and ***", "***"]
     assert "password is ***" in out.getvalue()
+
+
+def test_what_no_attempt_prints_is_masked_with_all_secrets_of_the_process(
+    out: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out.on()
+    monkeypatch.setattr(logs._process, "masker", Masker(["hunter22"]))
+    print("left over: hunter22")  # noqa: T201
+    record = logging.LogRecord("shop", logging.INFO, __file__, 1, "logged: %s", ("hunter22",), None)
+    assert out.getvalue() == "left over: ***\n"
+    assert MaskingFormatter("%(message)s").format(record) == "logged: ***"
+
+
+def test_the_stream_stays_open_whoever_closes_it(out: Out) -> None:
+    out.on()
+    sys.stdout.close()
+    print("still here")  # noqa: T201
+    assert out.getvalue() == "still here\n"
+
+
+def test_what_lies_under_the_stream_stays_open_too() -> None:
+    under = io.BytesIO()
+    tee = Tee("stdout", io.TextIOWrapper(under, write_through=True))
+    for buffer in (tee.buffer, tee.detach()):
+        io.TextIOWrapper(buffer).close()
+    tee.write("still here")
+    assert under.getvalue() == b"still here"
+
+
+class Broken(io.StringIO):
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def write(self, text: str) -> int:
+        raise self.error
+
+    def flush(self) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), ValueError("closed"), OSError(28, "disk full")], ids=repr)
+def test_a_line_that_the_worker_cannot_pass_on_is_kept_all_the_same(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Tee("stdout", Broken(error)))
+    capture = Capture()
+    scope = captured(capture)
+    print("kept", flush=True)  # noqa: T201
+    scope.stop()
+    assert messages(capture.finish()) == ["kept"]
+
+
+def test_streams_that_a_function_replaced_or_removed_are_back_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    tees = {name: Tee(name, io.StringIO()) for name in ("stdout", "stderr")}
+    monkeypatch.setattr(logs._process, "tees", tees)
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.delattr(sys, "stderr")
+    capture = Capture()
+    scope = captured(capture, alone=True)
+    assert (sys.stdout, sys.stderr) == (tees["stdout"], tees["stderr"])
+    scope.stop()
+
+
+def test_a_stream_that_another_attempt_may_be_using_is_left_in_place(out: Out, monkeypatch: pytest.MonkeyPatch) -> None:
+    out.on()
+    monkeypatch.setattr(logs._process, "tees", {"stdout": Tee("stdout", io.StringIO())})
+    before = sys.stdout
+    captured(Capture()).stop()
+    assert sys.stdout is before
 
 
 def test_logged_records_go_to_the_attempt_with_their_level(handler: Handler) -> None:

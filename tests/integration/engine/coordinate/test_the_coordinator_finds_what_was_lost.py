@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 
 import pytest
+from sqlalchemy import text
 
 from orchestrator.domain.outcome import ErrorInfo, Outcome
 from orchestrator.errors import Unreachable
 from orchestrator.services import coordinate, settle
+from orchestrator.services.claim import Claimed, claim
 from orchestrator.services.coordinate import tick
-from orchestrator.services.engine import Settings
+from orchestrator.services.engine import Engine, Settings
 from orchestrator.services.halt import apply_halt
 from orchestrator.store.db import Database
-from orchestrator.store.transition import Queued
+from orchestrator.store.transition import Lease, Queued
 from tests.documents import document, step
 from tests.hands import SUCCESS, Hands, together
 
@@ -93,6 +95,48 @@ def test_a_duty_that_fails_does_not_keep_the_others_from_theirs(db: Database, mo
     tick(hands.engine)
     hands.work()
     assert hands.status(run_id) == "succeeded"
+
+
+def two_lost(hands: Hands) -> tuple[str, str]:
+    """Two runs whose worker fell silent, in the order in which the coordinator comes to them."""
+    runs = sorted(hands.start(document(step("a"))) for _ in range(2))
+    claim(hands.engine, hands.outbox.take(), Lease("silent", 0))
+    return runs[0], runs[1]
+
+
+def test_a_row_that_cannot_be_settled_keeps_no_other_waiting(
+    db: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hands = Hands(db)
+    bad, good = two_lost(hands)
+
+    def settles(engine: Engine, claimed: Claimed, outcome: Outcome) -> settle.Settled:
+        if claimed.run_id == bad:
+            raise ValueError("one bad row")
+        return settle.settle(engine, claimed, outcome)
+
+    monkeypatch.setattr(coordinate, "settle", settles)
+    tick(hands.engine)
+    hands.work()
+    assert (hands.status(bad), hands.status(good)) == ("running", "succeeded")
+    assert f"run {bad}" in caplog.text
+
+
+def test_a_locked_row_is_left_to_the_next_tick_and_keeps_no_other_waiting(
+    db: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    impatient = Database(db.engine, lock_timeout=0.01)
+    hands = Hands(impatient)
+    locked, free = two_lost(hands)
+    with db.engine.begin() as other:
+        other.execute(text("SELECT FROM workflow_run_steps WHERE run_id = :id FOR UPDATE"), {"id": locked})
+        tick(hands.engine)
+        hands.work()
+        assert (hands.status(locked), hands.status(free)) == ("running", "succeeded")
+    assert f"run {locked} is left to the next tick" in caplog.text
+    tick(hands.engine)
+    hands.work()
+    assert hands.status(locked) == "succeeded"
 
 
 def test_coordinators_at_the_same_moment_send_a_due_retry_once(db: Database) -> None:

@@ -15,7 +15,7 @@ RETRY = {"max_attempts": 2, "delay": 5}
 def test_for_a_worker_that_does_not_come() -> None:
     with testing.sandbox(FUNCTIONS) as box:
         made = document(
-            step("a", function="fail", total_timeout=60, retry=RETRY),
+            step("a", function="fail", total_timeout=60, retry=RETRY, publish_on_failure={"why": "{{ error.type }}"}),
             step("handler", depends_on=[on("a", "failure")], input={"why": "{{ steps.a.error.type }}"}),
         )
         run_id = box.start(made)
@@ -31,6 +31,9 @@ def test_for_a_worker_that_does_not_come() -> None:
     assert (result.steps["a"].status, result.steps["a"].reason) == ("failed", "total_timeout")
     assert result.steps["handler"].output == {"why": "TotalTimeout"}
     assert result.status == "succeeded"
+    assert result.vars == {"why": "TotalTimeout"}
+    (failed,) = (event for event in result.events if event["kind"] == "step.failed")
+    assert (failed["data"]["step"], failed["data"]["reason"]) == ("a", "total_timeout")
 
 
 def test_the_wait_before_the_first_attempt_does_not_count() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, Row
 
 from orchestrator import testing
 from orchestrator.domain.outcome import ErrorInfo, Outcome
+from orchestrator.store import steps
 from orchestrator.store.db import Database
 from orchestrator.testing import RunResult
 from tests.documents import FUNCTIONS, document, on, step
@@ -165,3 +168,43 @@ def test_a_step_that_waits_for_its_next_attempt_does_not_have_it_in_a_drained_ru
     hands.settle(bad, FAILURE)
     assert hands.status(run_id) == "failed"
     assert (hands.steps(run_id)["waiting"]["status"], hands.steps(run_id)["waiting"]["reason"]) == ("canceled", "drain")
+
+
+def test_an_end_asks_only_about_failures_that_it_may_have_made_final(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    load = steps.load_failed
+
+    def load_failed(conn: Connection, run_id: str, positions: Sequence[int]) -> Sequence[Row[Any]]:
+        asked.append(len(positions))
+        return load(conn, run_id, positions)
+
+    monkeypatch.setattr(steps, "load_failed", load_failed)
+    pairs = [
+        pair
+        for i in range(10)
+        for pair in (step(f"bad{i}", function="fail"), step(f"handler{i}", depends_on=[on(f"bad{i}", "failure")]))
+    ]
+    ignored = [step(f"ignored{i}", function="fail", on_error="ignore") for i in range(10)]
+    result = testing.run(document(*pairs, *ignored, failure_mode="drain"), None, FUNCTIONS)
+    assert result.status == "succeeded"
+    assert asked[:-1] == [1] * 10
+    assert len(asked) == 11, "the end of the run asks once about all"
+
+
+@pytest.mark.parametrize(("mode", "reason"), [("drain", "drain"), ("cancel", "run_failed")])
+def test_an_earlier_failure_stops_the_run_when_the_last_step_that_could_handle_it_does_not_run(
+    mode: str, reason: str
+) -> None:
+    """The handler waits for `late`, too, and is passed over when that was skipped."""
+    made = document(
+        step("bad", function="fail"),
+        step("first"),
+        step("late", "first", when="false"),
+        step("handler", depends_on=[on("bad", "failure"), on("late", "success")]),
+        step("long", "first"),
+        step("longer", "long"),
+        failure_mode=mode,
+    )
+    result = testing.run(made, None, FUNCTIONS)
+    assert result.status == "failed"
+    assert ends(result)["longer"] == ("canceled", reason)

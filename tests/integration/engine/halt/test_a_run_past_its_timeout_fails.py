@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator import testing
 from orchestrator.services.coordinate import tick
 from orchestrator.store.db import Database
+from orchestrator.testing import Sandbox
 from tests.documents import FUNCTIONS, document, step
 from tests.hands import SUCCESS, Hands
 
@@ -51,3 +52,16 @@ def test_the_result_of_a_step_that_ends_past_the_deadline_before_anyone_looks_co
         result = box.result(run_id)
     assert result.status == "failed"
     assert (result.steps["a"].status, result.steps["b"].reason) == ("succeeded", "deadline")
+
+
+def test_a_handler_may_wait_past_the_runs_deadline_which_no_longer_counts() -> None:
+    handler = {"function": "fail", "retry": {"max_attempts": 2, "delay": 3600}}
+    looks: list[Sandbox] = []
+
+    def look(box: Sandbox) -> None:
+        looks.append(box)
+        assert len(looks) < 50, "the clock creeps"
+
+    result = testing.run(document(step("a"), timeout=100, on_success=handler), None, FUNCTIONS, check=look)
+    assert result.status == "succeeded"
+    assert result.steps["on_success"].attempts == 2

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from orchestrator import testing
 from orchestrator.domain.outcome import Outcome
 from orchestrator.services.claim import claim
+from orchestrator.services.engine import Settings
 from orchestrator.services.settle import settle
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Lease
@@ -100,3 +105,41 @@ def test_a_lost_claim_publishes_nothing() -> None:
         assert not settle(box.engine, claimed, Outcome.succeeded(1, "1")).stale
         assert settle(box.engine, claimed, Outcome.succeeded(2, "2")).stale
         assert box.result(run_id).vars == {"n": 1}
+
+
+def test_the_variables_of_a_run_are_bounded_together() -> None:
+    steps = [step(f"s{i}", *[f"s{i - 1}"][:i], publish={f"v{i}": "{{ 'x' * 40 }}"}) for i in range(3)]
+    result = testing.run(document(*steps), None, FUNCTIONS, settings=Settings(max_output_bytes=100))
+    assert result.vars.keys() == {"v0", "v1"}
+    error = result.steps["s2"].error
+    assert error is not None
+    assert "publish" in error["message"]
+    assert "100 bytes" in error["message"]
+
+
+WHY = {"why": "{{ error.type }}"}
+WITHOUT_AN_ATTEMPT = {
+    "its condition": (step("a", when="input.nope", publish_on_failure=WHY), "ExpressionError"),
+    "its queue": (step("a", queue="{{ 5 }}", publish_on_failure=WHY), "ExpressionError"),
+    "what it passes on": (
+        step("a", **{"pass": True}, input="{{ input.nope }}", publish_on_failure=WHY),
+        "ExpressionError",
+    ),
+    "its join": (step("a", "fine", "bad", on_unreachable="fail", publish_on_failure=WHY), "Unreachable"),
+}
+
+
+@pytest.mark.parametrize(("failing", "told"), WITHOUT_AN_ATTEMPT.values(), ids=WITHOUT_AN_ATTEMPT)
+def test_a_step_that_fails_without_an_attempt_publishes_too(failing: dict[str, Any], told: str) -> None:
+    made = document(step("fine"), step("bad", function="fail", on_error="ignore"), failing)
+    result = testing.run(made, None, FUNCTIONS)
+    assert result.steps["a"].status == "failed"
+    assert result.vars == {"why": told}
+
+
+def test_a_failure_to_publish_is_told_with_the_error_of_a_step_that_had_no_attempt() -> None:
+    failing = step("a", when="input.nope", publish_on_failure={"why": "{{ input.other }}"})
+    error = testing.run(document(failing), None, FUNCTIONS).steps["a"].error
+    assert error is not None
+    assert "input.nope" in error["message"]
+    assert "publish_on_failure failed: `{{ input.other }}`" in error["message"]

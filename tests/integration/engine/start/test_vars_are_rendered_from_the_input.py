@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from orchestrator import testing
 from orchestrator.errors import InvalidInput
+from orchestrator.services.engine import Settings
 from tests.documents import FUNCTIONS, document, step
 
 
@@ -25,4 +26,20 @@ def test_a_variable_that_cannot_be_rendered_refuses_the_start() -> None:
     with testing.sandbox(FUNCTIONS) as box:
         with pytest.raises(InvalidInput, match=r"vars\.city.*input\.place"):
             box.start(broken, {})
+        assert box.connection.scalar(text("SELECT count(*) FROM workflow_runs")) == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"v": "{{ '\\0' }}"}, r"vars\.v: .*NUL"),
+        ({"v": "{{ '\\ud800' }}"}, r"vars\.v: .*surrogate"),
+        ({f"v{i}": "{{ 'x' * 40 }}" for i in range(3)}, r"vars.*100 bytes"),
+    ],
+    ids=["NUL", "half a character", "together too large"],
+)
+def test_variables_that_cannot_be_stored_refuse_the_start(values: dict[str, str], told: str) -> None:
+    with testing.sandbox(FUNCTIONS, settings=Settings(max_output_bytes=100)) as box:
+        with pytest.raises(InvalidInput, match=told):
+            box.start(document(step("a"), vars=values))
         assert box.connection.scalar(text("SELECT count(*) FROM workflow_runs")) == 0
