@@ -41,4 +41,4 @@ def send(engine: Engine, queue: str, queued: list[Queued]) -> None:
     try:
         engine.transport.send(queue, queued)
     except Unreachable as error:
-        log.warning("queue %s: the broker is away; steps not sent: %d (%s)", queue, len(queued), error)
+        log.warning("queue %s: steps that wait for the broker: %d (%s)", queue, len(queued), error)

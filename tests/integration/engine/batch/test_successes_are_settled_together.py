@@ -229,7 +229,7 @@ def test_times_are_those_of_the_call_and_not_of_the_batch(hands: Hands) -> None:
     row = hands.steps(run)["a"]
     (attempt,) = row["history"]
     assert abs(row["finished_at"] - row["started_at"] - timedelta(seconds=3)) < timedelta(milliseconds=1)
-    assert attempt["started_at"] == row["started_at"].isoformat()
+    assert datetime.fromisoformat(attempt["started_at"]) == row["started_at"]
     with hands.db.transaction() as conn:
         assert conn.execute(text("SELECT now() - finished_at >= interval '1 second' FROM workflow_run_steps")).scalar()
 
