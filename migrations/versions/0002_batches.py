@@ -159,7 +159,6 @@ BEGIN
       UPDATE workflow_runs run SET status = 'succeeded', final_status = 'succeeded', output = CAST(made AS json),
         finished_at = orchestrator_now() WHERE run.id = closing;
       INSERT INTO run_events (run_id, kind) VALUES (closing, 'run.succeeded');
-      RETURN QUERY SELECT 'over', NULL::uuid, NULL::uuid, closing, NULL::uuid, NULL::int, NULL::int, NULL::text, NULL::text;
     END LOOP;
   END IF;
 END $$;

@@ -116,8 +116,7 @@ def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tu
         timeout = _seconds(render(step.timeout, None), "timeout")
         total = _seconds(render(step.total_timeout, None), "total_timeout")
     except (ExpressionError, UnknownFunction) as error:
-        told = Masker(engine.secrets.values()).text(str(error))  # it may quote the value it could not use
-        raise NotPrepared(_final(type(error).__name__, told)) from error
+        raise _refused(engine, error) from error
     _check_arguments(spec, kwargs, input_json)
     return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker), total
 
@@ -138,8 +137,12 @@ def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict
     try:
         return _checked(engine, site.input.render(scope, Limits(output=engine.settings.max_output_bytes)))
     except ExpressionError as error:
-        told = Masker(engine.secrets.values()).text(str(error))
-        raise NotPrepared(_final(type(error).__name__, told)) from error
+        raise _refused(engine, error) from error
+
+
+def _refused(engine: Engine, error: Exception) -> NotPrepared:
+    """What cannot be rendered or found ends the attempt; the error may quote the value it could not use."""
+    return NotPrepared(_final(type(error).__name__, Masker(engine.secrets.values()).text(str(error))))
 
 
 def _arguments(engine: Engine, render: Render, step: Step) -> tuple[dict[str, Any], str, Masker]:

@@ -36,8 +36,7 @@ class Site:
     """`step` with its function's own retry and timeout where it sets none; `spec` None: not registered here.
 
     `reads` RUN also stands for a timeout, whose end is to be written down. `positions` are those of the steps it reads.
-    `input_json`: what the input is for every
-    run, as JSON text; None when it reads something, or cannot be stored.
+    `input_json`: what the input is for every run, as JSON text; None when it reads something, or cannot be stored.
     `dependants`: (position, queue) of each, when its success is plain (`plain_dependants`); else None.
     `repeatable`: losing an attempt means no more than running it again.
     """

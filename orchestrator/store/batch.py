@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from orchestrator.ids import new_ids
 from orchestrator.store.db import Database
+from orchestrator.store.faults import sqlstate
 from orchestrator.store.logs import LogLine
 from orchestrator.store.transition import Lease, Queued, as_text
 
@@ -86,7 +87,6 @@ class Batch:
     queues: frozenset[str] = frozenset()
     hard: frozenset[str] = frozenset()
     stale: frozenset[str] = frozenset()
-    over: frozenset[str] = frozenset()
 
 
 class NotPlain(Exception):
@@ -123,7 +123,7 @@ def settle_plain(db: Database, done: Sequence[Success], take: Take | None, outpu
     try:
         return _batch(db.call(_SETTLE, [*columns, *_wanted(take), output_limit]))
     except Exception as error:
-        if _sqlstate(error) == _NOT_PLAIN:
+        if sqlstate(error) == _NOT_PLAIN:
             raise NotPlain from error
         raise
 
@@ -151,7 +151,7 @@ def _wanted(take: Take | None) -> list[Any]:
 
 
 def _batch(rows: Iterable[Sequence[Any]]) -> Batch:
-    told: dict[str, list[Sequence[Any]]] = {"taken": [], "ready": [], "hard": [], "stale": [], "over": []}
+    told: dict[str, list[Sequence[Any]]] = {"taken": [], "ready": [], "hard": [], "stale": []}
     for kind, *row in rows:
         told[kind].append(row)
     return Batch(
@@ -159,12 +159,7 @@ def _batch(rows: Iterable[Sequence[Any]]) -> Batch:
         queues=frozenset(row[6] for row in told["ready"]),
         hard=frozenset(row[0] for row in told["hard"]),
         stale=frozenset(row[0] for row in told["stale"]),
-        over=frozenset(row[2] for row in told["over"]),
     )
-
-
-def _sqlstate(error: Exception) -> str | None:
-    return getattr(getattr(error, "orig", error), "pgcode", None)
 
 
 _ROW = 'id, claim_token, run_id, revision_id, "position", attempt, queue, input'

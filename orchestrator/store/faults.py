@@ -31,8 +31,7 @@ def in_words(error: DBAPIError | DriverError, *, lost: bool) -> OrchestratorErro
     """`Unreachable` for a connection that was `lost` and for a database without our tables, `Locked` for a
     `lock_timeout` that ran out; None for other errors.
     """
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    message, code = one_line(error), getattr(cause, "pgcode", None)
+    message, code = one_line(error), sqlstate(error)
     if code in _NOT_MIGRATED:
         return Unreachable(
             f"the database does not hold the tables of this version ({message}): orchestrator db upgrade"
@@ -42,6 +41,11 @@ def in_words(error: DBAPIError | DriverError, *, lost: bool) -> OrchestratorErro
     if code == _LOCKED:
         return Locked(f"another transaction holds a lock that this one waits for ({message})")
     return Unreachable(f"the connection to Postgres broke: {message}") if lost else None
+
+
+def sqlstate(error: Exception) -> str | None:
+    """The server's code for what went wrong; None when it was not the server that told."""
+    return getattr(error.orig if isinstance(error, DBAPIError) else error, "pgcode", None)
 
 
 def one_line(error: DBAPIError | DriverError) -> str:

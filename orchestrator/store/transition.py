@@ -168,8 +168,7 @@ UPDATE workflow_run_steps s SET status = 'running', claim_token = gen_random_uui
 FROM workflow_runs r
 WHERE s.run_id = :run_id AND s.position = :position AND s.status = 'ready' AND s.next_attempt_at IS NULL
   AND r.id = s.run_id AND r.status IN ('running', 'canceling') AND r.halting IS NULL
-RETURNING s.id, s.claim_token, s.run_id, r.revision_id, s.position, s.attempt, s.attempt_base, s.lost_count,
-  s.queue, s.total_deadline_at
+RETURNING s.id, s.claim_token, s.run_id, r.revision_id, s.position, s.attempt, s.queue
 """)
 
 
