@@ -25,17 +25,19 @@ from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
 from orchestrator.services.actor import acting_user
 from orchestrator.services.cancel import cancel
+from orchestrator.services.decide import decide
 from orchestrator.services.documents import read_document
 from orchestrator.services.engine import Engine
 from orchestrator.services.pages import every
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.register import Registered, register
 from orchestrator.services.retry import retry
+from orchestrator.services.signal import Signaled, signal
 from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.services.wait import read_status, wait, wait_many
 from orchestrator.store.outcomes import load_run
-from orchestrator.store.reads import RunFilters, get_run, list_runs, list_steps, load_secrets
+from orchestrator.store.reads import RunFilters, get_run, list_approvals, list_runs, list_steps, load_secrets
 
 Document = Mapping[str, Any] | str | Path
 
@@ -198,6 +200,36 @@ class Orchestrator:
     def retry(self, run: RunHandle | str, *, reason: str | None = None) -> int:
         """Let a failed or canceled run go on; how many steps were opened again. Raises `NotFound`, `Conflict`."""
         return retry(self.engine, _id_of(run), reason=reason, actor=acting_user("python"))
+
+    def signal(self, run: RunHandle | str, name: str, payload: Any = None) -> Signaled:
+        """Send an event. Raises `NotFound`, `Conflict`, and `InvalidInput` for a payload that does not fit."""
+        return signal(self.engine, _id_of(run), name, payload, actor=acting_user("python"))
+
+    def approve(
+        self,
+        run: RunHandle | str,
+        step: str,
+        fields: Mapping[str, Any] | None = None,
+        *,
+        comment: str | None = None,
+    ) -> Signaled:
+        """Say yes to an approval. Raises as `signal` does, and `Conflict` when it was decided before."""
+        return decide(self.engine, _id_of(run), step, True, fields, comment=comment, actor=acting_user("python"))
+
+    def reject(
+        self,
+        run: RunHandle | str,
+        step: str,
+        fields: Mapping[str, Any] | None = None,
+        *,
+        comment: str | None = None,
+    ) -> Signaled:
+        """Say no to an approval; see `approve`."""
+        return decide(self.engine, _id_of(run), step, False, fields, comment=comment, actor=acting_user("python"))
+
+    def approvals(self, app: str | None = None) -> Iterator[dict[str, Any]]:
+        """Approvals that wait for people, oldest first, read page by page."""
+        yield from every(self.engine.db, lambda conn, after: list_approvals(conn, app, after))
 
 
 def _id_of(run: RunHandle | str) -> str:

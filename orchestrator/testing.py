@@ -26,7 +26,6 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from orchestrator.clock import aware
 from orchestrator.config_urls import database_url as checked_url
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.load import load_text
@@ -42,14 +41,17 @@ from orchestrator.errors import (
 from orchestrator.functions import Registry, make_spec, registry
 from orchestrator.services.claim import Prepared, claim
 from orchestrator.services.coordinate import tick
+from orchestrator.services.decide import decide
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine, Settings
 from orchestrator.services.perform import perform
 from orchestrator.services.register import register
 from orchestrator.services.settle_all import Done, settle_all
+from orchestrator.services.signal import signal
 from orchestrator.services.start import start
 from orchestrator.services.start_plain import StartOptions
-from orchestrator.store import clock, lease, outcomes
+from orchestrator.store import lease, outcomes
+from orchestrator.store.clock import Clock
 from orchestrator.store.db import Database, limit_lock_waits
 from orchestrator.store.faults import told_in_words
 from orchestrator.store.transition import Lease, Queued
@@ -108,15 +110,19 @@ def run(
     settings: Settings | None = None,
     database_url: str | None = None,
     check: Callable[[Sandbox], None] | None = None,
+    signals: Mapping[str, Any] | None = None,
+    approvals: Mapping[str, Any] | None = None,
 ) -> RunResult:
     """Run a definition (a map, YAML or JSON text, or a path) to its end.
 
-    `functions` are added to those registered with `@function`. `at` is the time it starts. Waits (retry delays,
-    timeouts of runs) are skipped. `check` is called after every step. Raises `InvalidDefinition`,
+    `functions` are added to those registered with `@function`. `at` is the time it starts. Waits (sleeps, retry
+    delays, timeouts) are skipped. `signals` maps the events that come to their payloads; `approvals` the steps that ask
+    people to True, False, or the fields of a yes. `check` is called after every step. Raises `InvalidDefinition`,
     `InvalidInput`, and `Stuck` when the run cannot end.
     """
     with sandbox(functions, at=at, settings=settings, database_url=database_url) as box:
         run_id = box.start(definition, input)
+        box.tell(run_id, signals or {}, approvals or {})
         box.drive(run_id, pick, check)
         return box.result(run_id)
 
@@ -177,23 +183,6 @@ def sleep(seconds: float) -> None:
     box.pass_time(seconds)
 
 
-class Clock:
-    """The engine's clock in a sandbox: the transaction's time plus what was skipped."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._skipped = timedelta(0)
-
-    def skip(self, wait: timedelta) -> None:
-        self._skipped += max(wait, timedelta(0))
-        clock.shift(self._connection, self._skipped)
-
-    def move_to(self, at: datetime) -> None:
-        """Set the clock to `at`, which may be in the past (a naive time is UTC)."""
-        self._skipped = clock.offset_to(self._connection, aware(at))
-        clock.shift(self._connection, self._skipped)
-
-
 class Sandbox:
     """An engine whose messages are handed over in this process, one at a time."""
 
@@ -219,6 +208,14 @@ class Sandbox:
         document = load_document(definition, self.engine.settings.documents)
         registered = register(self.engine, document, actor="testing")
         return start(self.engine, registered.workflow, input, options).run_id
+
+    def tell(self, run_id: str, signals: Mapping[str, Any], approvals: Mapping[str, Any]) -> None:
+        """Send events and decisions to the run; those that come before their wait are kept."""
+        for name, payload in signals.items():
+            signal(self.engine, run_id, name, payload, actor="testing")
+        for step, answer in approvals.items():
+            fields = {} if isinstance(answer, bool) else answer
+            decide(self.engine, run_id, step, answer is not False, fields, actor="testing")
 
     def drive(
         self, run_id: str, pick: Pick = lambda waiting: 0, check: Callable[[Sandbox], None] | None = None

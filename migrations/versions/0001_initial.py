@@ -248,6 +248,8 @@ CREATE TABLE workflow_run_steps (
     output JSON,
     error JSON,
     progress JSON,
+    wait JSON,
+    wake_at TIMESTAMP WITH TIME ZONE,
     CONSTRAINT workflow_run_steps_pkey PRIMARY KEY (id),
     CONSTRAINT workflow_run_steps_run_id_position_key UNIQUE (run_id, position),
     CONSTRAINT workflow_run_steps_status_check CHECK (status IN ('canceled', 'failed', 'pending', 'queued', 'ready', 'running', 'skipped', 'succeeded', 'upstream_failed', 'waiting')),
@@ -258,6 +260,8 @@ CREATE TABLE workflow_run_steps (
     CONSTRAINT workflow_run_steps_reasoned_check CHECK (status NOT IN ('skipped', 'upstream_failed', 'canceled') OR reason IS NOT NULL),
     CONSTRAINT workflow_run_steps_failed_says_why_check CHECK (status <> 'failed' OR error IS NOT NULL),
     CONSTRAINT workflow_run_steps_retry_is_ready_check CHECK (next_attempt_at IS NULL OR status = 'ready'),
+    CONSTRAINT workflow_run_steps_waits_for_check CHECK (status <> 'waiting' OR wait IS NOT NULL),
+    CONSTRAINT workflow_run_steps_wakes_while_it_waits_check CHECK (wake_at IS NULL OR status = 'waiting'),
     CONSTRAINT workflow_run_steps_tally_check CHECK (remaining_sources >= 0 AND source_count >= remaining_sources + satisfied_sources + failed_sources + upstream_failed_sources + skipped_sources),
     CONSTRAINT workflow_run_steps_run_id_fkey FOREIGN KEY(run_id) REFERENCES workflow_runs (id) ON DELETE CASCADE
 )
@@ -274,6 +278,10 @@ CREATE INDEX steps_retry_idx ON workflow_run_steps (next_attempt_at) WHERE statu
 CREATE INDEX steps_running_idx ON workflow_run_steps (worker_id) WHERE status = 'running';
 
 CREATE INDEX steps_total_deadline_idx ON workflow_run_steps (total_deadline_at) WHERE status IN ('ready', 'queued') AND total_deadline_at IS NOT NULL;
+
+CREATE INDEX steps_waiting_idx ON workflow_run_steps ((wait ->> 'for'), id) WHERE status = 'waiting';
+
+CREATE INDEX steps_wake_idx ON workflow_run_steps (wake_at) WHERE status = 'waiting' AND wake_at IS NOT NULL;
 """
 
 VIEWS = """

@@ -28,6 +28,9 @@ IN_ORDER = PLANNED + "SET enable_sort = off"
 # The run's input comes along when it is small: what most steps need of their run.
 SMALL = "CASE WHEN octet_length(run.input::text) <= 2000 THEN run.input::text END"
 
+# A step that waited without a worker goes on with the attempt it waited in.
+BEGUN = "started_at = CASE WHEN s.wait IS NULL THEN orchestrator_now() ELSE s.started_at END"
+
 # Attempts that succeeded, and what follows, where that is plain: docs/adr/0014 says what that means. A step that is
 # not plain after all is left alone and returned as 'hard'. An attempt whose claim no longer holds is 'stale'.
 # `take`: how many of the steps that become ready are claimed at once for the worker; `others` become ready.
@@ -190,7 +193,7 @@ BEGIN
     WHERE (c.k = 1 AND NOT mixed) OR (c.short AND (mixed OR (SELECT f.short FROM ranked f WHERE f.k = 1)))
   )
   UPDATE workflow_run_steps s SET status = 'running', claim_token = gen_random_uuid(), worker_id = worker,
-    attempt = s.attempt + 1, started_at = orchestrator_now(), queued_at = orchestrator_now(),
+    attempt = s.attempt + 1, {BEGUN}, queued_at = orchestrator_now(),
     lease_expires_at = orchestrator_now() + make_interval(secs => lease), error = NULL, progress = NULL
   FROM chosen c WHERE s.id = c.id
   RETURNING s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue, c.input;
@@ -214,7 +217,7 @@ BEGIN
     ORDER BY s.run_id, s.position FOR UPDATE OF s
   )
   UPDATE workflow_run_steps s SET status = 'running', worker_id = worker, attempt = s.attempt + 1,
-    started_at = orchestrator_now(), lease_expires_at = orchestrator_now() + make_interval(secs => lease),
+    {BEGUN}, lease_expires_at = orchestrator_now() + make_interval(secs => lease),
     error = NULL, progress = NULL
   FROM mine m WHERE s.id = m.id
   RETURNING s.id, s.claim_token, s.run_id, m.revision_id, s.position, s.attempt, s.queue, m.input;
@@ -263,7 +266,8 @@ BEGIN
     ORDER BY s.run_id, s.position FOR UPDATE OF s
   )
   UPDATE workflow_run_steps s SET status = 'ready', attempt = s.attempt - 1, claim_token = NULL,
-    lease_expires_at = NULL, started_at = NULL, queued_at = NULL, attempt_deadline_at = NULL, worker_id = NULL
+    lease_expires_at = NULL, started_at = CASE WHEN s.wait IS NOT NULL THEN s.started_at END, queued_at = NULL,
+    attempt_deadline_at = CASE WHEN s.wait IS NOT NULL THEN s.attempt_deadline_at END, worker_id = NULL
   FROM mine m WHERE s.id = m.id
   RETURNING s.queue;
 END $$;

@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from orchestrator.cli.marks import Signs
-from orchestrator.cli.text import clean, duration, error_line, json_line, one_line
+from orchestrator.cli.text import clean, duration, error_line, json_line, one_line, parsed
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import Reason, RunStatus, StepStatus
 from orchestrator.domain.words import failed_source, open_sources, reason_in_words
@@ -59,10 +59,25 @@ def says(step: StepBrief, around: Around, signs: Signs) -> Text:
         case StepStatus.UPSTREAM_FAILED:
             source = failed_source(around.plan, around.statuses, step.position)
             return Text(f"needs '{clean(source)}', which failed" if source else reason_in_words(step.reason), "dim")
+        case StepStatus.WAITING:
+            return Text(waiting(step.wait or {}, around.now), "dim")
         case StepStatus.SUCCEEDED:
             return Text()
         case _:
             return Text(_ended(step), "dim")
+
+
+def waiting(wait: Mapping[str, Any], now: datetime) -> str:
+    """What it waits for without a worker, and for how long at most."""
+    until = parsed(wait.get("until"))
+    left = f"{duration(max(0.0, (until - now).total_seconds()))}" if until is not None else ""
+    match wait.get("for"):
+        case "time":
+            return f"sleeps for another {left}"
+        case "approval":
+            return f"waits for a decision: {one_line(clean(wait['title']))}" + (f" ({left} left)" if left else "")
+        case _:
+            return f"waits for event '{clean(str(wait.get('event')))}'" + (f" ({left} left)" if left else "")
 
 
 def _error(step: StepBrief) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.domain.definition import (
     HANDLER_NAMES,
+    Approval,
     Backoff,
     Definition,
     Edge,
@@ -14,11 +15,14 @@ from orchestrator.domain.definition import (
     FailureMode,
     OnError,
     OnLost,
+    OnReject,
+    OnTimeout,
     OnUnreachable,
     Retry,
     Step,
     StepKind,
     TriggerRule,
+    WaitFor,
 )
 
 Raw = Mapping[str, Any]
@@ -26,6 +30,9 @@ Raw = Mapping[str, Any]
 # Keys of `defaults` that say how dependencies decide the start. A step's own way of saying it leaves out the other.
 _JOIN_KEYS = frozenset({"join", "on_unreachable"})
 _RULE_KEYS = frozenset({"trigger_rule"})
+# Keys of what a step does; one without any of them is a pass step.
+_KINDS = tuple(kind for kind in StepKind if kind is not StepKind.PASS)
+_OTHER_KINDS = frozenset(kind.value for kind in StepKind) - {"function"}
 # Keys of `defaults` that hold for lifecycle handlers too: how they are carried out, not what they do.
 _HANDLER_DEFAULTS = frozenset({"retry", "timeout", "total_timeout", "on_lost", "queue", "priority"})
 
@@ -61,7 +68,7 @@ def with_defaults(step: Raw, defaults: Raw) -> Raw:
     if not defaults:
         return step
     left_out: set[str] = set()
-    if "pass" in step:
+    if step.keys() & _OTHER_KINDS:
         left_out.add("function")
     if not step.get("depends_on"):
         left_out |= _JOIN_KEYS | _RULE_KEYS
@@ -83,11 +90,12 @@ def _handlers(document: Raw, defaults: Raw, retries: dict[int, Retry]) -> dict[s
 
 def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
     get = raw.get
-    function = get("function")
     return Step(
         name=raw["name"],
-        kind=StepKind.PASS if function is None else StepKind.FUNCTION,
-        function=function,
+        kind=next((kind for kind in _KINDS if get(kind.value) is not None), StepKind.PASS),
+        function=get("function"),
+        sleep=get("sleep"),
+        wait_for=_wait_for(get("wait_for")),
         input=get("input"),
         depends_on=edges_of(get("depends_on")),
         trigger_rule=_optional(TriggerRule, get("trigger_rule")),
@@ -105,6 +113,30 @@ def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
         priority=int(get("priority") or 0),
         label=get("label"),
         description=get("description"),
+    )
+
+
+def _wait_for(raw: Raw | None) -> WaitFor | None:
+    if raw is None:
+        return None
+    asked = raw.get("approval") or {}
+    return WaitFor(
+        event=raw.get("event"),
+        approval=_approval(asked) if raw.get("approval") is not None else None,
+        schema=raw.get("schema"),
+        timeout=_seconds_or_template(raw.get("timeout") or asked.get("timeout")),
+        on_timeout=OnTimeout(raw.get("on_timeout") or asked.get("on_timeout") or OnTimeout.FAIL),
+    )
+
+
+def _approval(raw: Raw) -> Approval:
+    assignees = raw.get("assignees") or ()
+    return Approval(
+        title=raw.get("title") or "",
+        description=raw.get("description"),
+        fields=raw.get("fields") or {},
+        assignees=_texts(assignees),
+        on_reject=OnReject(raw.get("on_reject") or OnReject.FAIL),
     )
 
 

@@ -13,6 +13,8 @@ HANDLER_NAMES = ("on_success", "on_failure", "on_cancel", "on_finish")
 class StepKind(StrEnum):
     FUNCTION = "function"
     PASS = "pass"
+    SLEEP = "sleep"
+    WAIT_FOR = "wait_for"
 
 
 class EdgeOn(StrEnum):
@@ -97,6 +99,43 @@ class Retry:
     while_: str | None = None
 
 
+class OnTimeout(StrEnum):
+    """What it means that an event did not come in time."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    CONTINUE = "continue"
+
+
+class OnReject(StrEnum):
+    """What a person's no means for the step that asked."""
+
+    FAIL = "fail"
+    CONTINUE = "continue"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A question to people. `fields` maps names to JSON Schemas; texts and `assignees` are templates."""
+
+    title: str
+    description: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    assignees: Any = ()
+    on_reject: OnReject = OnReject.FAIL
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFor:
+    """An event by name (a template), or an approval; `timeout` in seconds, or a template of them."""
+
+    event: str | None = None
+    approval: Approval | None = None
+    schema: Mapping[str, Any] | None = None
+    timeout: float | str | None = None
+    on_timeout: OnTimeout = OnTimeout.FAIL
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step. `depends_on` decides its start, with `join` or, where all edges are plain, with `trigger_rule`."""
@@ -104,6 +143,8 @@ class Step:
     name: str
     kind: StepKind
     function: str | None = None
+    sleep: float | str | None = None  # seconds, a time, or a template of either
+    wait_for: WaitFor | None = None
     input: Any = None
     depends_on: tuple[Edge, ...] = ()
     trigger_rule: TriggerRule | None = None

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 from marshmallow import fields
 
+from orchestrator.domain.definition import StepKind
 from orchestrator.domain.format.fields import Name, Part, alternatives
 from orchestrator.domain.format.nested import Edges, Map, Steps, Strict
 from orchestrator.domain.format.schemas import (
+    ApprovalSchema,
     DefaultsSchema,
     DocumentSchema,
     EdgeSchema,
     HandlerSchema,
     RetrySchema,
     StepSchema,
+    WaitForSchema,
 )
 
 _PARTS: dict[str, type[Strict]] = {
     "retry": RetrySchema,
+    "approval": ApprovalSchema,
+    "wait_for": WaitForSchema,
     "edge": EdgeSchema,
     "defaults": DefaultsSchema,
     "handler": HandlerSchema,
     "step": StepSchema,
 }
 _REFERENCES = {schema: {"$ref": f"#/$defs/{name}"} for name, schema in _PARTS.items()}
-_ONE_KIND: dict[str, Any] = {"anyOf": [{"required": ["function"]}, {"required": ["pass"]}]}
-_NOT_BOTH: dict[str, Any] = {"not": {"required": ["function", "pass"]}}
+_ONE_KIND: dict[str, Any] = {"anyOf": [{"required": [kind.value]} for kind in StepKind]}
+_NOT_BOTH: dict[str, Any] = {
+    "allOf": [{"not": {"required": [one.value, other.value]}} for one, other in combinations(StepKind, 2)]
+}
 
 
 def definition_schema() -> dict[str, Any]:

@@ -18,12 +18,17 @@ def check_input(schema: Mapping[str, Any], value: Any) -> Any:
     `format` is checked for `date-time`, `date`, `uuid` and `email`; patterns may take one second each. Nothing is
     fetched. The schema is one that `parse` accepted.
     """
+    return filled(schema, value, "input")
+
+
+def filled(schema: Mapping[str, Any], value: Any, name: str) -> Any:
+    """The same for a value that is called `name` in the paths of its problems."""
     ready = compiled(schema)
     try:
         made = ready.fill(value)
     except TooCostly as error:
-        raise InvalidInput([Problem("input", str(error))]) from error
-    problems = ready.problems(made, "input")
+        raise InvalidInput([Problem(name, str(error))]) from error
+    problems = ready.problems(made, name)
     if problems:
         raise InvalidInput(problems)
     return made
@@ -32,3 +37,8 @@ def check_input(schema: Mapping[str, Any], value: Any) -> Any:
 def check_output(schema: Mapping[str, Any], value: Any) -> list[Problem]:
     """What the schema refuses about a run's output, by path (`output.total`); nothing is filled in."""
     return compiled(schema).problems(value, "output")
+
+
+def check_payload(schema: Mapping[str, Any], value: Any) -> list[Problem]:
+    """What the schema refuses about an event's payload, by path (`payload.amount`); nothing is filled in."""
+    return compiled(schema).problems(value, "payload")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from orchestrator.domain.definition import OnLost, Retry, Step
+from orchestrator.domain.definition import OnLost, Retry, Step, StepKind
 from orchestrator.domain.retry import delay_after, retryable
 from orchestrator.domain.states import Reason, StepStatus
 
@@ -19,6 +20,20 @@ class OutcomeKind(StrEnum):
     TIMED_OUT = "timed_out"
     LOST = "lost"  # its worker died or fell silent
     CANCELED = "canceled"
+    SUSPENDED = "suspended"  # no end: it goes on waiting for something, and holds no worker
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """What an attempt waits for: `wait` is stored, and tells people (`for` is one word) and the step's second half.
+
+    `seconds`: how long at most; None: until something wakes it. `also` is done in the transaction that suspends it,
+    given its connection; True: what it waits for has come already.
+    """
+
+    wait: Mapping[str, Any]
+    seconds: float | None = None
+    also: Callable[[Any], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +60,13 @@ class Outcome:
     error: ErrorInfo | None = None
     retry_after: float | None = None
     final: bool = False
+    suspension: Suspension | None = None
+
+    @classmethod
+    def suspended(
+        cls, wait: Mapping[str, Any], seconds: float | None = None, also: Callable[[Any], bool] | None = None
+    ) -> Outcome:
+        return cls(OutcomeKind.SUSPENDED, suspension=Suspension(wait, seconds, also))
 
     @classmethod
     def succeeded(cls, output: Any, output_json: str) -> Outcome:
@@ -112,7 +134,8 @@ def verdict(step: Step, facts: AttemptFacts, outcome: Outcome, spread: float) ->
         case OutcomeKind.SUCCEEDED:
             return End(StepStatus.SUCCEEDED)
         case OutcomeKind.SKIPPED:
-            return End(StepStatus.SKIPPED, Reason.FUNCTION, outcome.error)
+            reason = Reason.TIMEOUT if step.kind is StepKind.WAIT_FOR else Reason.FUNCTION
+            return End(StepStatus.SKIPPED, reason, outcome.error)
         case OutcomeKind.CANCELED:
             return End(StepStatus.CANCELED, Reason.CANCELED, outcome.error)
         case OutcomeKind.LOST:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from marshmallow import ValidationError
 
-from orchestrator.domain.definition import HANDLER_NAMES
+from orchestrator.domain.definition import HANDLER_NAMES, StepKind
 from orchestrator.domain.format.messages import NOT_A_MAP, Message
 from orchestrator.domain.format.schemas import DocumentSchema
 from orchestrator.domain.paths import follow, join
@@ -20,8 +20,9 @@ Keys = tuple[str | int, ...]
 # Looking for near names takes long.
 _MOST_HINTS = 100
 
+_KINDS = tuple(one.value for one in StepKind)
 # What a step may do in the format, and not yet here.
-_OTHER_KINDS = ("workflow", "wait_for", "sleep")
+_UNAVAILABLE = ("workflow",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,16 @@ def _kind_problems(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _kind_problem(path: str, step: dict[str, Any], by_default: bool) -> Iterator[tuple[str, str]]:
-    if "function" in step and "pass" in step:
-        yield path, "has both 'function' and 'pass'; a step does one thing"
-    elif not (by_default or "function" in step or "pass" in step or any(key in step for key in _OTHER_KINDS)):
-        yield path, "needs 'function' or 'pass': it does not say what to do"
+    given = [key for key in _KINDS if key in step]
+    if len(given) > 1:
+        yield path, f"has {_words(given, 'and')}; a step does one thing"
+    elif not (by_default or given or any(key in step for key in _UNAVAILABLE)):
+        yield path, f"needs {_words(_KINDS, 'or')}: it does not say what to do"
+
+
+def _words(keys: Sequence[str], last: str) -> str:
+    quoted = [f"'{key}'" for key in keys]
+    return f"{', '.join(quoted[:-1])} {last} {quoted[-1]}"
 
 
 def _with_names(right: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:

@@ -113,10 +113,10 @@ def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tu
     try:
         spec = engine.functions.find(step.function or "")
         kwargs, input_json, masker = _arguments(engine, render, step)
-        timeout = _seconds(render(step.timeout, None), "timeout")
-        total = _seconds(render(step.total_timeout, None), "total_timeout")
+        timeout = seconds(render(step.timeout, None), "timeout")
+        total = seconds(render(step.total_timeout, None), "total_timeout")
     except (ExpressionError, UnknownFunction) as error:
-        raise _refused(engine, error) from error
+        raise refused(engine, error) from error
     _check_arguments(spec, kwargs, input_json)
     return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker), total
 
@@ -137,10 +137,10 @@ def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict
     try:
         return _checked(engine, site.input.render(scope, Limits(output=engine.settings.max_output_bytes)))
     except ExpressionError as error:
-        raise _refused(engine, error) from error
+        raise refused(engine, error) from error
 
 
-def _refused(engine: Engine, error: Exception) -> NotPrepared:
+def refused(engine: Engine, error: Exception) -> NotPrepared:
     """What cannot be rendered or found ends the attempt; the error may quote the value it could not use."""
     return NotPrepared(_final(type(error).__name__, Masker(engine.secrets.values()).text(str(error))))
 
@@ -179,12 +179,13 @@ def _check_arguments(spec: FunctionSpec, kwargs: dict[str, Any], input_json: str
         raise NotPrepared(_final("InvalidInput", str(error)), input_json) from error
 
 
-def _seconds(seconds: Any, key: str) -> float | None:
-    if seconds is None:
+def seconds(value: Any, key: str) -> float | None:
+    """A rendered length of time; raises `ExpressionError` for what is none."""
+    if value is None:
         return None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 10**9:
-        raise ExpressionError(f"`{key}` must become a number of seconds above 0, not {seconds!r:.80}")
-    return float(seconds)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 10**9:
+        raise ExpressionError(f"`{key}` must become a number of seconds above 0, not {value!r:.80}")
+    return float(value)
 
 
 def _final(kind: str, message: str) -> Outcome:

@@ -77,6 +77,12 @@ def promote_retries(engine: Engine) -> set[str]:
         return transition.promote_due_retries(conn, engine.settings.batch)
 
 
+def wake_waiting(engine: Engine) -> set[str]:
+    """Steps that have waited for as long as they were to go on."""
+    with engine.db.transaction() as conn:
+        return transition.wake_due(conn, engine.settings.batch)
+
+
 def reclaim(engine: Engine) -> set[str]:
     """Attempts whose worker fell silent are lost; those past their timeout, with no word from the worker, timed out."""
     with engine.db.transaction() as conn:
@@ -173,6 +179,7 @@ def find_ready(engine: Engine) -> list[str]:
 
 DUTIES: tuple[Duty, ...] = (
     promote_retries,
+    wake_waiting,
     reclaim,
     expire_totals,
     expire_runs,

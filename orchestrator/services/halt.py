@@ -37,7 +37,15 @@ def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
         if facts.halting is None:  # someone else carried it out while this waited for the locks
             return frozenset()
         reason = Reason(facts.halting)
-        stop_steps(conn, scope.plan, run_id, rows, reason, running=reason is not Reason.DRAIN)
+        stop_steps(
+            conn,
+            scope.plan,
+            run_id,
+            rows,
+            reason,
+            running=reason is not Reason.DRAIN,
+            waiting=reason is not Reason.DRAIN,
+        )
         if reason is Reason.DRAIN:
             steps.forbid_retries(conn, run_id)
         elif facts.final_status is None:
@@ -72,14 +80,15 @@ def stop_steps(
     reason: Reason,
     *,
     running: bool,
+    waiting: bool = True,
     handlers: bool = False,
 ) -> None:
-    """Cancel what has not started (and, with `running`, what runs); `rows` are the run's, locked.
+    """Cancel what has not started, what waits without a worker, and what runs; `rows` are the run's, locked.
 
     Lifecycle handlers are left, unless they are asked for. Dependants' tallies are counted on.
     """
     limit = len(plan.steps) + (len(HANDLER_NAMES) if handlers else 0)
-    stopped = transition.cancel_unstarted(conn, run_id, reason, limit)
+    stopped = transition.cancel_unstarted(conn, run_id, reason, limit, waiting=waiting)
     if running:
         stopped += transition.cancel_running(conn, run_id, reason, limit)
     statuses = {position: row.status for position, row in rows.items()}

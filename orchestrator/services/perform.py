@@ -16,6 +16,7 @@ from orchestrator.domain.values import describe_exception, storable
 from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLater, Skip, UnstorableValue
 from orchestrator.services.claim import Claimed, NotPrepared, Prepared, prepare
 from orchestrator.services.engine import Engine
+from orchestrator.services.kinds.go_on import KINDS, go_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,10 @@ def perform(
     `ctrl_c`: a `KeyboardInterrupt` is a person's, who wants the process to end, and is let through. In a worker
     none comes from outside, so that it is the function's own and its failure.
     """
+    step = engine.plan(claimed.revision_id).at(claimed.position).step
+    if step.kind in KINDS:
+        turn = go_on(engine, claimed, engine.effective(step))
+        return Performed(turn.outcome, turn.input_json)
     try:
         prepared = prepare(engine, claimed)
     except NotPrepared as refused:

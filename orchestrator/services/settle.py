@@ -16,9 +16,10 @@ from orchestrator.domain.outcome import (
     ErrorInfo,
     Outcome,
     OutcomeKind,
+    Suspension,
     verdict,
 )
-from orchestrator.domain.states import StepStatus
+from orchestrator.domain.states import Reason, StepStatus
 from orchestrator.errors import ExpressionError
 from orchestrator.services.advance import advance
 from orchestrator.services.claim import Claimed, claimed_from
@@ -80,6 +81,8 @@ class _Settling:
     def run(self, outcome: Outcome) -> tuple[Settled, bool]:
         if self.lines and not logs.append_logs(self.conn, self.claimed.step_id, self.claimed.token, self.lines):
             return Settled(stale=True), False
+        if outcome.suspension is not None:
+            return self._suspend(outcome, outcome.suspension)
         if outcome.kind is OutcomeKind.SUCCEEDED:
             outcome = self._publish(outcome)
         if outcome.kind is OutcomeKind.SUCCEEDED:
@@ -95,6 +98,19 @@ class _Settling:
                 ErrorInfo("ExpressionError", f"publish: {error}", classes=("ExpressionError",)), final=True
             )
         return outcome
+
+    def _suspend(self, outcome: Outcome, suspension: Suspension) -> tuple[Settled, bool]:
+        """Let it wait without a worker; one that was asked to stop meanwhile ends instead."""
+        row = steps.lock_attempt(self.conn, self.claimed.step_id, self.claimed.token)
+        if row is None:
+            return Settled(stale=True), False
+        if row.cancel_requested:
+            return self._end(replace(outcome, kind=OutcomeKind.CANCELED), End(StepStatus.CANCELED, Reason.CANCELED))
+        id, wait = self.claimed.step_id, suspension.wait
+        transition.suspend_attempt(self.conn, id, self.claimed.token, wait, suspension.seconds, self.input_json)
+        events.record(self.conn, self.claimed.run_id, "step.waiting", {"step": self.step.name, "for": wait["for"]}, id)
+        come = suspension.also is not None and suspension.also(self.conn)
+        return Settled(queues=frozenset(transition.wake(self.conn, [id]) if come else ())), False
 
     def _judge(self, outcome: Outcome) -> tuple[Settled, bool]:
         row = steps.lock_attempt(self.conn, self.claimed.step_id, self.claimed.token)

@@ -75,7 +75,7 @@ def _constant(value: Any, max_bytes: int) -> str | None:
 
 
 def _reads(step: Step, template: Template) -> Reads:
-    if step.timeout is not None or step.total_timeout is not None:
+    if step.kind is not StepKind.FUNCTION or step.timeout is not None or step.total_timeout is not None:
         return Reads.RUN
     if template.constant:
         return Reads.NOTHING

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, text
 
-from orchestrator.clock import OFFSET_SETTING
+from orchestrator.clock import OFFSET_SETTING, aware
 
 _SHIFT = text("SELECT set_config(:setting, :offset, true)")
 
@@ -21,3 +21,20 @@ def offset_to(conn: Connection, at: datetime) -> timedelta:
     """How far `at` is ahead of the transaction's time."""
     ahead: timedelta = conn.execute(text("SELECT CAST(:at AS timestamptz) - now()"), {"at": at}).scalar_one()
     return ahead
+
+
+class Clock:
+    """The engine's clock in a sandbox: the transaction's time plus what was skipped."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._skipped = timedelta(0)
+
+    def skip(self, wait: timedelta) -> None:
+        self._skipped += max(wait, timedelta(0))
+        shift(self._connection, self._skipped)
+
+    def move_to(self, at: datetime) -> None:
+        """Set the clock to `at`, which may be in the past (a naive time is UTC)."""
+        self._skipped = offset_to(self._connection, aware(at))
+        shift(self._connection, self._skipped)

@@ -135,8 +135,9 @@ def queues_with(conn: Connection, status: str) -> list[str]:
 
 _NEXT_DUE = text(f"""
 SELECT extract(epoch FROM least(
-  (SELECT min(CASE status WHEN 'running' THEN attempt_deadline_at ELSE least(next_attempt_at, total_deadline_at) END)
-   FROM workflow_run_steps WHERE run_id = :id AND status IN ('ready', 'queued', 'running')),
+  (SELECT min(CASE status WHEN 'running' THEN attempt_deadline_at
+      ELSE least(next_attempt_at, wake_at, total_deadline_at) END)
+   FROM workflow_run_steps WHERE run_id = :id AND status IN ('ready', 'queued', 'running', 'waiting')),
   (SELECT deadline_at FROM workflow_runs WHERE id = :id AND {_EXPIRES})) - orchestrator_now())::float8
 """)
 

@@ -207,6 +207,19 @@ def arm_deadlines(
     return allowed
 
 
+_HALF = text("""
+SELECT wait, orchestrator_now() AS now,
+  CASE WHEN attempt_deadline_at <= orchestrator_now()
+    THEN extract(epoch FROM attempt_deadline_at - started_at)::float8 END AS used_up
+FROM workflow_run_steps WHERE id = :id AND claim_token = :token AND status = 'running'
+""")
+
+
+def load_half(conn: Connection, step_id: str, token: str) -> Row[Any] | None:
+    """What a claimed attempt waited for (NULL: it begins), the time, and its timeout in seconds if that is used up."""
+    return conn.execute(_HALF, {"id": step_id, "token": token}).first()
+
+
 _REQUEST_CANCEL = text("""
 UPDATE workflow_run_steps SET cancel_requested_at = coalesce(cancel_requested_at, orchestrator_now())
 WHERE run_id = :run_id AND status = 'running' AND position < :below

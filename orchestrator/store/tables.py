@@ -201,6 +201,9 @@ workflow_run_steps = Table(
     Column("output", JSON),
     Column("error", JSON),
     Column("progress", JSON),
+    # What it waits or waited for without a worker (services/kinds/), and when it stops waiting at the latest.
+    Column("wait", JSON),
+    Column("wake_at", Instant),
     UniqueConstraint("run_id", "position"),
     CheckConstraint(f"status IN {one_of(STEP_OPEN | STEP_TERMINAL)}", name="status"),
     CheckConstraint(f"(finished_at IS NOT NULL) = (status IN {one_of(STEP_TERMINAL)})", name="finished"),
@@ -210,6 +213,8 @@ workflow_run_steps = Table(
     CheckConstraint("status NOT IN ('skipped', 'upstream_failed', 'canceled') OR reason IS NOT NULL", name="reasoned"),
     CheckConstraint("status <> 'failed' OR error IS NOT NULL", name="failed_says_why"),
     CheckConstraint("next_attempt_at IS NULL OR status = 'ready'", name="retry_is_ready"),
+    CheckConstraint("status <> 'waiting' OR wait IS NOT NULL", name="waits_for"),
+    CheckConstraint("wake_at IS NULL OR status = 'waiting'", name="wakes_while_it_waits"),
     CheckConstraint(
         "remaining_sources >= 0 AND source_count >= remaining_sources + satisfied_sources + failed_sources"
         " + upstream_failed_sources + skipped_sources",
@@ -237,6 +242,8 @@ workflow_run_steps = Table(
         "total_deadline_at",
         postgresql_where=text("status IN ('ready', 'queued') AND total_deadline_at IS NOT NULL"),
     ),
+    Index("steps_waiting_idx", text("(wait ->> 'for')"), "id", postgresql_where=text("status = 'waiting'")),
+    Index("steps_wake_idx", "wake_at", postgresql_where=text("status = 'waiting' AND wake_at IS NOT NULL")),
     postgresql_with={"fillfactor": 70},
 )
 
@@ -251,6 +258,20 @@ workflow_step_attempts = Table(
     Column("started_at", Instant),
     Column("finished_at", Instant, nullable=False),
     Column("retry_at", Instant),
+)
+
+# Events and decisions; `step_id`: the step that has taken it.
+workflow_signals = Table(
+    "workflow_signals",
+    metadata,
+    Column("id", BigInteger, Identity(), primary_key=True),
+    Column("run_id", Id, ForeignKey("workflow_runs.id", ondelete="CASCADE"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("payload", JSON, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("sent_at", Instant, nullable=False, server_default=NOW),
+    Column("step_id", Id),
+    Index("workflow_signals_run_idx", "run_id", "name", "id"),
 )
 
 step_logs = Table(

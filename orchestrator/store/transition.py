@@ -89,7 +89,8 @@ _RETRY = text(f"""
 WITH moved AS (
   UPDATE workflow_run_steps SET status = 'ready', error = CAST(:error AS json), lost_count = lost_count + :lost,
     input = coalesce(CAST(:input AS json), input), queued_at = NULL, claim_token = NULL, lease_expires_at = NULL,
-    attempt_deadline_at = NULL, ready_at = orchestrator_now() + make_interval(secs => :delay),
+    attempt_deadline_at = CASE WHEN :lost = 1 AND wait IS NOT NULL THEN attempt_deadline_at END,
+    wait = CASE WHEN :lost = 1 THEN wait END, ready_at = orchestrator_now() + make_interval(secs => :delay),
     next_attempt_at = CASE WHEN :delay > 0 THEN orchestrator_now() + make_interval(secs => :delay) END
   WHERE id = :id AND claim_token = :token AND status = 'running'
   RETURNING id, attempt, worker_id AS was_worker, started_at, next_attempt_at
@@ -163,7 +164,8 @@ def apply_changes(conn: Connection, run_id: str, changes: Sequence[Change]) -> N
 
 _TAKE = text("""
 UPDATE workflow_run_steps s SET status = 'running', claim_token = gen_random_uuid(), worker_id = :worker_id,
-  attempt = s.attempt + 1, started_at = orchestrator_now(), queued_at = orchestrator_now(),
+  attempt = s.attempt + 1, queued_at = orchestrator_now(),
+  started_at = CASE WHEN s.wait IS NULL THEN orchestrator_now() ELSE s.started_at END,
   lease_expires_at = orchestrator_now() + make_interval(secs => :lease)
 FROM workflow_runs r
 WHERE s.run_id = :run_id AND s.position = :position AND s.status = 'ready' AND s.next_attempt_at IS NULL
@@ -180,15 +182,19 @@ def take(conn: Connection, run_id: str, position: int, lease: Lease) -> Any | No
 
 _CANCEL_OPEN = text("""
 UPDATE workflow_run_steps SET status = 'canceled', reason = :reason, finished_at = orchestrator_now(),
-  claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL
-WHERE run_id = :run_id AND position < :below AND status IN ('pending', 'ready', 'queued', 'waiting')
+  claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL, attempt_deadline_at = NULL, wake_at = NULL
+WHERE run_id = :run_id AND position < :below AND status = ANY(:statuses)
 RETURNING position
 """)
 
 
-def cancel_unstarted(conn: Connection, run_id: str, reason: Reason, below: int) -> list[int]:
-    """pending, ready, queued or waiting -> canceled, for positions under `below` (handlers lie above)."""
-    wanted = {"run_id": run_id, "reason": reason.value, "below": below}
+def cancel_unstarted(conn: Connection, run_id: str, reason: Reason, below: int, *, waiting: bool = True) -> list[int]:
+    """pending, ready, queued and, if asked for, waiting -> canceled, for positions under `below` (handlers lie above).
+
+    A step that waits has begun; it is no worker's.
+    """
+    statuses = ["pending", "ready", "queued", *(["waiting"] if waiting else [])]
+    wanted = {"run_id": run_id, "reason": reason.value, "below": below, "statuses": statuses}
     return sorted(conn.execute(_CANCEL_OPEN, wanted).scalars())
 
 
@@ -211,6 +217,49 @@ def cancel_running(conn: Connection, run_id: str, reason: Reason, below: int) ->
     """running -> canceled at once: the attempts are fenced off, whatever they still do is dropped."""
     wanted = {"run_id": run_id, "reason": reason.value, "below": below, "outcome": "canceled", "error": None}
     return sorted(conn.execute(_CANCEL_RUNNING, wanted).scalars())
+
+
+_SUSPEND = text("""
+UPDATE workflow_run_steps SET status = 'waiting', wait = CAST(:wait AS json),
+  input = coalesce(CAST(:input AS json), input),
+  wake_at = least(orchestrator_now() + make_interval(secs => CAST(:seconds AS float8)), attempt_deadline_at,
+    total_deadline_at),
+  queued_at = NULL, claim_token = NULL, lease_expires_at = NULL, progress = NULL
+WHERE id = :id AND claim_token = :token AND status = 'running'
+RETURNING id
+""")
+
+
+def suspend_attempt(
+    conn: Connection, step_id: str, token: str, wait: Mapping[str, Any], seconds: float | None, input_json: str | None
+) -> bool:
+    """running -> waiting, fenced: the attempt goes on, and no worker holds it. False when the claim no longer holds.
+
+    It is woken after `seconds`, if these are given, and at its deadlines.
+    """
+    values = {"id": step_id, "token": token, "wait": as_text(wait), "seconds": seconds, "input": input_json}
+    return conn.execute(_SUSPEND, values).first() is not None
+
+
+# The attempt is counted again by the claim that goes on with it.
+_WOKEN = """
+UPDATE workflow_run_steps SET status = 'ready', ready_at = orchestrator_now(), wake_at = NULL, attempt = attempt - 1
+WHERE id = ANY(ARRAY(SELECT id FROM workflow_run_steps WHERE status = 'waiting' AND {which}))
+RETURNING queue
+"""
+_WAKE = text(_WOKEN.format(which="id = ANY(CAST(:ids AS uuid[])) ORDER BY run_id, position FOR UPDATE"))
+_DUE = "wake_at <= orchestrator_now() ORDER BY wake_at LIMIT :limit FOR UPDATE SKIP LOCKED"
+_WAKE_DUE = text(_WOKEN.format(which=_DUE))
+
+
+def wake(conn: Connection, step_ids: Sequence[str]) -> set[str]:
+    """waiting -> ready, for a worker to go on with their attempts; the queues concerned."""
+    return set(conn.execute(_WAKE, {"ids": list(step_ids)}).scalars())
+
+
+def wake_due(conn: Connection, limit: int) -> set[str]:
+    """The same for steps that have waited for as long as they were to."""
+    return set(conn.execute(_WAKE_DUE, {"limit": limit}).scalars())
 
 
 _FAIL_UNCLAIMED = text("""
@@ -267,7 +316,7 @@ _REOPEN = text("""
 UPDATE workflow_run_steps s SET status = 'pending', ready_at = NULL, reason = NULL, error = NULL, output = NULL,
   progress = NULL, finished_at = NULL, cancel_requested_at = NULL,
   started_at = NULL, next_attempt_at = NULL, queued_at = NULL, attempt_base = s.attempt, lost_count = 0,
-  total_deadline_at = NULL, max_attempts = c.max_attempts
+  total_deadline_at = NULL, attempt_deadline_at = NULL, wait = NULL, max_attempts = c.max_attempts
 FROM unnest(CAST(:positions AS int[]), CAST(:max_attempts AS int[])) AS c (position, max_attempts)
 WHERE s.run_id = :run_id AND s.position = c.position AND s.position = ANY(CAST(:positions AS int[]))
 """)

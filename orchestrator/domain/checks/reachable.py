@@ -37,7 +37,7 @@ def never_started(definition: Definition) -> Iterator[Step]:
 
 def _ends(step: Step) -> Ends:
     """How a step may end that may start."""
-    if step.kind is StepKind.FUNCTION or "{{" in repr((step.input, step.publish)):
+    if step.kind is not StepKind.PASS or "{{" in repr((step.input, step.publish)):
         own = _STARTED
     else:
         own = frozenset({_S.SUCCEEDED}) if step.when is None else _STARTED

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator.domain.checks.findings import Draft, Findings
-from orchestrator.domain.definition import EdgeOn, OnError, Step, StepKind
+from orchestrator.domain.checks.schemas import schema_problems
+from orchestrator.domain.definition import EdgeOn, OnError, Step, StepKind, WaitFor
+from orchestrator.domain.paths import child
 from orchestrator.domain.sandbox.words import kind
 
 Place = Callable[[str], str]
@@ -33,11 +35,27 @@ def _check_body(step: Step, place: Place, findings: Findings) -> None:
             place("input"),
             f"must be a map of the function's keyword arguments, or a template of one, not {kind(step.input)}",
         )
+    if step.wait_for is not None:
+        _check_wait(step.wait_for, place("wait_for"), findings)
     retry = step.retry
     if retry is not None and retry.max_delay is not None and retry.max_delay < retry.delay:
         findings.add(
             place("retry") + ".max_delay", f"must be at least the delay ({retry.delay:g}), not {retry.max_delay:g}"
         )
+
+
+def _check_wait(wait: WaitFor, place: str, findings: Findings) -> None:
+    if (wait.event is None) == (wait.approval is None):
+        said = "has both 'event' and 'approval'" if wait.event is not None else "needs 'event' or 'approval'"
+        findings.add(place, f"{said}: it waits for one thing")
+    if wait.approval is not None and wait.schema is not None:
+        findings.add(f"{place}.schema", "belongs to an event; an approval has 'fields'")
+    schemas = {f"{place}.schema": wait.schema} if wait.schema is not None else {}
+    fields = wait.approval.fields if wait.approval is not None else {}
+    schemas |= {child(f"{place}.approval.fields", name): schema for name, schema in fields.items()}
+    for at, schema in schemas.items():
+        for problem in schema_problems(schema, at):
+            findings.add(problem.path, problem.message, problem.hint)
 
 
 def _may_be_arguments(value: Any) -> bool:

@@ -10,7 +10,7 @@ from orchestrator.domain.checks.findings import Draft, Findings
 from orchestrator.domain.checks.graph import edge_place
 from orchestrator.domain.checks.names import Reader, check_names
 from orchestrator.domain.checks.upstream import not_upstream
-from orchestrator.domain.definition import Edge, Step, StepKind
+from orchestrator.domain.definition import Edge, Step, StepKind, WaitFor
 from orchestrator.domain.expressions import References, read_expression, read_template, words
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.paths import child
@@ -24,7 +24,14 @@ FAILURE = STEP | {"error"}
 EDGE = STEP | {"result", "error"}
 AGAIN = EDGE | {"attempt"}
 
-_ROOTS = {"publish": SUCCESS, "publish_on_failure": FAILURE, "queue": STEP, "timeout": STEP, "total_timeout": STEP}
+_ROOTS = {
+    "publish": SUCCESS,
+    "publish_on_failure": FAILURE,
+    "queue": STEP,
+    "timeout": STEP,
+    "total_timeout": STEP,
+    "sleep": STEP,
+}
 # Nobody reads more.
 _MOST_FAULTS = 1000
 
@@ -87,6 +94,9 @@ class _Checker:
                 continue
             if value and isinstance(value, str | dict | list):
                 self.value(place(key), value, reads(names))
+        if step.wait_for is not None:
+            for at, value in _asked(step.wait_for, place("wait_for")):
+                self.value(at, value, reads(STEP))
 
     def _edge(self, edge: Edge, path: str) -> None:
         self._expression(path, edge.when or "", Reader(EDGE, edge.step, reads_itself=True))
@@ -135,6 +145,16 @@ class _Checker:
                     f"step '{pair[1]}' is not upstream of '{step}': it may not have ended when this is read",
                     f"let '{step:.80}' depend on it",
                 )
+
+
+def _asked(wait: WaitFor, path: str) -> Iterator[tuple[str, Any]]:
+    """What is a template of what a step waits for."""
+    yield f"{path}.event", wait.event
+    yield f"{path}.timeout", wait.timeout
+    if wait.approval is not None:
+        for key in ("title", "description"):
+            yield f"{path}.approval.{key}", getattr(wait.approval, key)
+        yield f"{path}.approval.assignees", list(wait.approval.assignees)
 
 
 def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:

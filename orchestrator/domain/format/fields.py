@@ -12,8 +12,8 @@ from marshmallow import ValidationError, fields
 from orchestrator.domain.definition import HANDLER_NAMES
 from orchestrator.domain.format.messages import NULL, QUOTES, REQUIRED, Message, not_a, unavailable, wrong
 from orchestrator.domain.near import near_hint
+from orchestrator.domain.times import TEN_YEARS
 
-TEN_YEARS = 10 * 365 * 86400
 NAME_LENGTH = 255
 # What no name may hold: controls, blanks other than the space, and characters that do not show or turn text around.
 # Written out, so that a name is as good with every version of Unicode, here and in an editor. Joiners are allowed.

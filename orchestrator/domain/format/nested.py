@@ -10,7 +10,7 @@ from marshmallow import EXCLUDE, ValidationError, fields, validates_schema
 from marshmallow import Schema as Marshmallow
 
 from orchestrator.domain.format.fields import Name, Part, Unavailable
-from orchestrator.domain.format.messages import NOT_A_MAP, Message, not_a, wrong
+from orchestrator.domain.format.messages import NOT_A_MAP, NULL, Message, not_a, wrong
 from orchestrator.domain.near import near_hint
 
 # What the keys are called elsewhere.
@@ -80,8 +80,10 @@ def _offered(known: Mapping[str, Any]) -> list[str]:
 class Map(fields.Nested):
     """A map with the keys of a `Strict` schema."""
 
-    def __init__(self, schema: type[Strict], description: str):
-        super().__init__(schema, allow_none=True, metadata={"description": description})
+    def __init__(self, schema: type[Strict], description: str, *, nullable: bool = True):
+        super().__init__(
+            schema, allow_none=nullable, metadata={"description": description}, error_messages={"null": NULL}
+        )
         self.of = schema
 
 

@@ -8,6 +8,8 @@ from orchestrator.domain.definition import (
     FailureMode,
     OnError,
     OnLost,
+    OnReject,
+    OnTimeout,
     OnUnreachable,
     TriggerRule,
 )
@@ -29,6 +31,7 @@ from orchestrator.domain.format.fields import (
     Variables,
 )
 from orchestrator.domain.format.nested import Edges, Map, Steps, Strict
+from orchestrator.domain.format.waits import EventName, FormFields, Sleep
 
 MAX_ATTEMPTS = 1000
 
@@ -59,12 +62,36 @@ class EdgeSchema(Strict):
     when = Condition("Looked at once, as that step ends; it sees `result` and `error`. False: not satisfied.")
 
 
+class ApprovalSchema(Strict):
+    about = "an approval"
+
+    title = Text("What is asked, in one line; a template.", least=1, required=True)
+    description = Text("What people need to know to decide; a template.")
+    fields_ = FormFields(
+        "What people fill in: names, each with the JSON Schema of its value. Required without a default.", key="fields"
+    )
+    assignees = Texts("Who is asked, for people and search; templates.", single=True)
+    on_reject = Choice("What a no means: the step fails (the default), or succeeds and shows it.", OnReject)
+    timeout = Seconds("The same as `timeout` of `wait_for`.", above=True, template=True)
+    on_timeout = Choice("The same as `on_timeout` of `wait_for`.", OnTimeout)
+
+
+class WaitForSchema(Strict):
+    about = "wait_for"
+
+    event = EventName("The event's name, or a template of it.")
+    approval = Map(ApprovalSchema, "A question to people, in place of an event.")
+    schema = Schema("JSON Schema of the event's payload; one that does not fit is refused.")
+    timeout = Seconds("Seconds to wait at most, or a template of them.", above=True, template=True)
+    on_timeout = Choice(
+        "What it means that nothing came in time: fail (the default), skip, or continue with null as output.", OnTimeout
+    )
+
+
 class _Unavailable(Strict):
     """Keys of a step that this release does not run."""
 
     workflow = Unavailable("workflow")
-    wait_for = Unavailable("wait_for")
-    sleep = Unavailable("sleep")
     with_items = Unavailable("with_items")
     pool = Unavailable("pool")
     slots = Unavailable("slots")
@@ -92,6 +119,14 @@ class _Body(_Unavailable):
     priority = Number("0 to 9; 9 goes first.", most=9, whole=True)
 
 
+class _Doing(Strict):
+    """What a step does, where it does not call a function."""
+
+    pass_ = Pass("The step does nothing; its output is its input.", key="pass")
+    sleep = Sleep("Wait for so many seconds, or until a time (ISO 8601), or a template of either.", nullable=False)
+    wait_for = Map(WaitForSchema, "Wait for an event, or for a person's decision.", nullable=False)
+
+
 class _Edged(Strict):
     """How dependencies decide the start."""
 
@@ -106,19 +141,17 @@ class DefaultsSchema(_Body, _Edged):
     about = "defaults"
 
 
-class HandlerSchema(_Body):
+class HandlerSchema(_Body, _Doing):
     about = "a lifecycle handler"
 
-    pass_ = Pass("The handler does nothing.", key="pass")
     label = Text("What people see instead of the name.")
     description = Text("For people.")
 
 
-class StepSchema(_Body, _Edged):
+class StepSchema(_Body, _Doing, _Edged):
     about = "a step"
 
     name = StepName("The step's name, unique in the workflow.", required=True)
-    pass_ = Pass("The step does nothing; its output is its input.", key="pass")
     depends_on = Edges(EdgeSchema, "The steps that must end before this one: names, or maps of step, on and when.")
     label = Text("What people see instead of the name.")
     description = Text("For people.")

@@ -6,6 +6,7 @@ secret fields masked. None of them locks, counts a whole table or reads a row it
 
 from __future__ import annotations
 
+from orchestrator.store.reads.approvals import list_approvals
 from orchestrator.store.reads.apps import list_apps
 from orchestrator.store.reads.attempts import list_attempts
 from orchestrator.store.reads.audit import list_audit
@@ -40,6 +41,7 @@ __all__ = [
     "get_run",
     "get_step",
     "last_logs",
+    "list_approvals",
     "list_apps",
     "list_attempts",
     "list_audit",

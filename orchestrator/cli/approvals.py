@@ -1,0 +1,55 @@
+"""`orchestrator approvals`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.text import Text
+
+from orchestrator.cli.options import common, paged
+from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.session import open_database
+from orchestrator.cli.table import Column, name_column, table
+from orchestrator.cli.text import clean, local, one_line, parsed
+from orchestrator.store.reads import list_approvals
+
+_COLUMNS = (
+    Column("RUN"),
+    name_column("STEP"),
+    Column("ASKED", stretches=True),
+    Column("OF", stretches=True, gives_way=3),
+    Column("SINCE", gives_way=2),
+    Column("UNTIL", gives_way=1),
+)
+
+
+@click.command()
+@click.option("--app", metavar="NAME", help="Of this app's runs only.")
+@paged
+@common
+def approvals(app: str | None, limit: int, after: str | None, as_json: bool) -> None:
+    """List approvals that wait for people, oldest first."""
+    with open_database() as db, db.transaction() as conn:
+        page = list_approvals(conn, app, after, limit)
+    if as_json:
+        print_json({"items": page.items, "next": page.next})
+        return
+    screen = console()
+    print_lines(screen, table(_COLUMNS, [_row(item) for item in page.items], width_of(screen)))
+    note("orchestrator approve RUN STEP" if page.items else "nothing waits for a decision")
+    if page.next:
+        note(f"there are more: --after {page.next}")
+
+
+def _row(item: Mapping[str, Any]) -> tuple[Text, ...]:
+    since, until = parsed(item["since"]), parsed(item["until"])
+    return (
+        Text(item["run_id"]),
+        Text(clean(item["step"])),
+        Text(one_line(clean(item["title"]))),
+        Text(clean(", ".join(item["assignees"]))),
+        Text(local(since) if since else "", "dim"),
+        Text(local(until) if until else "", "dim"),
+    )

@@ -1,0 +1,16 @@
+"""`orchestrator reject`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from orchestrator.cli.deciding import answer, answers
+
+
+@click.command()
+@answers
+def reject(run: str, step: str, fields: Sequence[str], comment: str | None, as_json: bool) -> None:
+    """Say no to an approval."""
+    answer(run, step, False, fields, comment, as_json)

@@ -1,0 +1,51 @@
+"""One half of such a step: what it begins with, or what it goes on with once it was woken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from orchestrator.domain.definition import Step
+from orchestrator.domain.outcome import ErrorInfo, Outcome
+from orchestrator.services.claim import Claimed
+from orchestrator.services.engine import Engine
+from orchestrator.services.scope import RunScope
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """An attempt in one worker's hands, within one transaction.
+
+    `wait` is what it waited for: None in the first half. `now` is the database's clock; `timeout` is set, in seconds,
+    when the attempt has used up its own.
+    """
+
+    engine: Engine
+    conn: Connection
+    claimed: Claimed
+    step: Step
+    scope: RunScope
+    wait: Mapping[str, Any] | None
+    now: datetime
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a half came to: the outcome, and the JSON text of the input it rendered, if there is any."""
+
+    outcome: Outcome
+    input_json: str | None = None
+
+
+# Each kind is one such function; it may raise `ExpressionError`, which ends the step.
+Kind = Callable[[Half], Turn]
+
+
+def failed(kind: str, message: str) -> Outcome:
+    """An end for good: another attempt would come to the same."""
+    return Outcome.failed(ErrorInfo(kind, message, classes=(kind,)), final=True)

@@ -1,0 +1,105 @@
+"""Send an event to a run. It is kept until a step waits for it; each wait takes one, in the order they came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from orchestrator.domain.events import APPROVAL, event_of, payload_problems, waits
+from orchestrator.domain.graph import Plan, PlanStep
+from orchestrator.domain.near import did_you_mean
+from orchestrator.domain.values import storable
+from orchestrator.errors import Conflict, InvalidInput, NotFound, Problem, UnstorableValue
+from orchestrator.services.dispatch import dispatch
+from orchestrator.services.engine import Engine
+from orchestrator.store import events, runs, signals, transition
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A signal of the same name that came first."""
+
+    id: int
+    actor: str
+    sent_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Signaled:
+    """`step`: the step that waited for it and has taken it; None: it is kept. `earlier`: see there."""
+
+    id: int
+    step: str | None
+    earlier: Earlier | None
+
+
+def signal(engine: Engine, run_id: str, name: str, payload: Any = None, *, actor: str = "cli") -> Signaled:
+    """Send the event `name`. Raises `NotFound` for a run or an event that is not there, `Conflict` for a run that is
+    over, and `InvalidInput` for a payload the wait's `schema` refuses; nothing is kept then.
+    """
+    if name.startswith(APPROVAL):
+        raise Conflict(f"'{name}' is an approval: it is approved or rejected")
+    return send_signal(engine, run_id, name, payload, actor)
+
+
+def send_signal(engine: Engine, run_id: str, name: str, payload: Any, actor: str, *, once: bool = False) -> Signaled:
+    """The same for every event, decisions among them; `once`: `Conflict` when one came before that is not for another
+    wait."""
+    payload_json = _storable(engine, payload)
+    with engine.db.transaction() as conn:
+        facts = runs.load_run(conn, run_id)
+        if facts.status.terminal:
+            raise Conflict(f"the run is {facts.status}: nothing in it waits for an event")
+        plan = engine.plans.get(conn, facts.revision_id)
+        named = _waits_for(plan, name)
+        _check_payload(named, payload)
+        rows = signals.lock_waits(conn, run_id, [here.position for here in waits(plan)], name)
+        id = signals.insert_signal(conn, run_id, name, payload_json, actor)
+        earlier = signals.find_earlier(conn, run_id, name, id)
+        taker = next((row for row in rows if row.waits), None)
+        if once and earlier is not None and taker is None:
+            raise Conflict(f"that was decided by {earlier.actor} at {earlier.sent_at:%Y-%m-%d %H:%M:%S} UTC")
+        queues = _give(conn, id, taker)
+        step = plan.at(taker.position).name if taker is not None else None
+        told = {"event": name, "signal": id, "step": step}
+        events.record(conn, run_id, "run.signal", told | {"actor": actor}, taker.id if taker is not None else None)
+        events.audit(conn, actor, "signal", "run", run_id, None, told)
+    dispatch(engine, queues)
+    return Signaled(id, step, Earlier(earlier.id, earlier.actor, earlier.sent_at) if earlier else None)
+
+
+def _storable(engine: Engine, payload: Any) -> str:
+    try:
+        return storable(payload, max_bytes=engine.settings.max_output_bytes)[1]
+    except UnstorableValue as error:
+        told = str(error).split(": ", 1)[-1]
+        raise InvalidInput([Problem(error.path.replace("$", "payload", 1), told)], "the payload is invalid") from error
+
+
+def _waits_for(plan: Plan, name: str) -> Sequence[PlanStep]:
+    """The steps that wait for the event by name; where a template names an event, any may be meant."""
+    named = [(here, event_of(here.step)) for here in waits(plan)]
+    events_known = {event for _, event in named}
+    if name not in events_known and None not in events_known:
+        known = sorted(known for known in events_known if known is not None and not known.startswith(APPROVAL))
+        there = f"; it waits for {', '.join(known[:10])}" if known else ""
+        raise NotFound(f"nothing in the run waits for an event '{name}'{did_you_mean(name, known) or there}")
+    return [here for here, event in named if event == name]
+
+
+def _check_payload(named: Sequence[PlanStep], payload: Any) -> None:
+    """A payload must be right for one of the steps that wait for this name."""
+    found = [payload_problems(here.step.wait_for, payload) for here in named if here.step.wait_for is not None]
+    if found and all(found):
+        raise InvalidInput(found[0], "the payload is invalid")
+
+
+def _give(conn: Connection, signal_id: int, taker: Row[Any] | None) -> set[str]:
+    if taker is None:
+        return set()
+    signals.give(conn, signal_id, taker.id)
+    return transition.wake(conn, [taker.id])

@@ -1,0 +1,85 @@
+"""Events and decisions sent to a run, and the steps that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+_LOCK = text("""
+SELECT id, position, status, wait, status = 'waiting' AND wait ->> 'event' = :name AND wait ->> 'signal' IS NULL
+  AND (wake_at IS NULL OR wake_at > orchestrator_now()) AS waits
+FROM workflow_run_steps
+WHERE run_id = :run_id AND position = ANY(:positions) AND status IN ('running', 'waiting')
+ORDER BY position FOR UPDATE
+""")
+
+
+def lock_waits(conn: Connection, run_id: str, positions: Sequence[int], name: str) -> Sequence[Row[Any]]:
+    """Those of the steps at `positions` that wait, or are about to; `waits`: for the event `name`, which has not come.
+
+    Locked, so that a step that is being suspended either sees the signal or is seen by it.
+    """
+    return conn.execute(_LOCK, {"run_id": run_id, "positions": list(positions), "name": name}).all()
+
+
+_INSERT = text("""
+INSERT INTO workflow_signals (run_id, name, payload, actor) VALUES (:run_id, :name, CAST(:payload AS json), :actor)
+RETURNING id
+""")
+
+
+def insert_signal(conn: Connection, run_id: str, name: str, payload_json: str, actor: str) -> int:
+    """Keep a signal; its number."""
+    values = {"run_id": run_id, "name": name, "payload": payload_json, "actor": actor}
+    return int(conn.execute(_INSERT, values).scalar_one())
+
+
+_TAKE_FIRST = text("""
+UPDATE workflow_signals SET step_id = :step_id WHERE id = (
+  SELECT id FROM workflow_signals WHERE run_id = :run_id AND name = :name AND step_id IS NULL
+  ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+)
+RETURNING id
+""")
+_TAKE = text("UPDATE workflow_signals SET step_id = :step_id WHERE id = :id")
+_TOLD = text("""
+UPDATE workflow_run_steps
+SET wait = CAST(CAST(wait AS jsonb) || jsonb_build_object('signal', CAST(:id AS bigint)) AS json)
+WHERE id = :step_id
+""")
+
+
+def take_first(conn: Connection, run_id: str, step_id: str, name: str) -> bool:
+    """Give the step the first signal of this name that no step has, if there is one."""
+    id = conn.execute(_TAKE_FIRST, {"run_id": run_id, "step_id": step_id, "name": name}).scalar()
+    if id is None:
+        return False
+    conn.execute(_TOLD, {"id": id, "step_id": step_id})
+    return True
+
+
+def give(conn: Connection, signal_id: int, step_id: str) -> None:
+    """Give this signal to the step, which is locked and waits for it."""
+    conn.execute(_TAKE, {"id": signal_id, "step_id": step_id})
+    conn.execute(_TOLD, {"id": signal_id, "step_id": step_id})
+
+
+_LOAD = text("SELECT id, name, payload, actor, sent_at FROM workflow_signals WHERE id = :id")
+
+
+def load_signal(conn: Connection, signal_id: int) -> Row[Any]:
+    """A signal that was kept."""
+    return conn.execute(_LOAD, {"id": signal_id}).one()
+
+
+_EARLIER = text("""
+SELECT id, actor, sent_at FROM workflow_signals WHERE run_id = :run_id AND name = :name AND id < :id
+ORDER BY step_id IS NULL DESC, id DESC LIMIT 1
+""")
+
+
+def find_earlier(conn: Connection, run_id: str, name: str, signal_id: int) -> Row[Any] | None:
+    """The signal of the same name that came before this one: one still kept, else the one taken last."""
+    return conn.execute(_EARLIER, {"run_id": run_id, "name": name, "id": signal_id}).first()
