@@ -30,6 +30,7 @@ from orchestrator.services.documents import read_document
 from orchestrator.services.engine import Engine
 from orchestrator.services.pages import every
 from orchestrator.services.pause import pause, resume
+from orchestrator.services.pools import remove_pool, set_pool
 from orchestrator.services.register import Registered, register
 from orchestrator.services.retry import retry
 from orchestrator.services.signal import Signaled, signal
@@ -37,7 +38,16 @@ from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.services.wait import read_status, wait, wait_many
 from orchestrator.store.outcomes import load_run
-from orchestrator.store.reads import RunFilters, get_run, list_approvals, list_runs, list_steps, load_secrets
+from orchestrator.store.reads import (
+    RunFilters,
+    get_pool,
+    get_run,
+    list_approvals,
+    list_pools,
+    list_runs,
+    list_steps,
+    load_secrets,
+)
 
 Document = Mapping[str, Any] | str | Path
 
@@ -230,6 +240,24 @@ class Orchestrator:
     def approvals(self, app: str | None = None) -> Iterator[dict[str, Any]]:
         """Approvals that wait for people, oldest first, read page by page."""
         yield from every(self.engine.db, lambda conn, after: list_approvals(conn, app, after))
+
+    def pools(self) -> list[dict[str, Any]]:
+        """Every pool by name, with how many of its slots are taken and how many steps wait for one."""
+        with self.engine.db.transaction() as conn:
+            return list_pools(conn)
+
+    def pool(self, name: str) -> dict[str, Any]:
+        """A pool with `holders`, the steps that hold its slots; raises `NotFound`."""
+        with self.engine.db.transaction() as conn:
+            return get_pool(conn, name)
+
+    def set_pool(self, name: str, slots: int, *, description: str | None = None, reason: str | None = None) -> None:
+        """Make the pool, or give it another number of slots; raises `InvalidInput`."""
+        set_pool(self.engine, name, slots, description=description, reason=reason, actor=acting_user("python"))
+
+    def remove_pool(self, name: str, *, reason: str | None = None) -> None:
+        """Remove the pool; raises `NotFound`, and `Conflict` while steps use it."""
+        remove_pool(self.engine, name, reason=reason, actor=acting_user("python"))
 
 
 def _id_of(run: RunHandle | str) -> str:

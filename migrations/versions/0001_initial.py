@@ -167,6 +167,7 @@ CREATE TABLE workflow_runs (
     error JSON,
     tags TEXT[] DEFAULT '{}' NOT NULL,
     idempotency_key TEXT,
+    limit_key TEXT,
     root_id UUID NOT NULL,
     parent_run_id UUID,
     depth INTEGER DEFAULT '0' NOT NULL,
@@ -200,6 +201,8 @@ CREATE INDEX workflow_runs_error_idx ON workflow_runs (id) WHERE error IS NOT NU
 
 CREATE INDEX workflow_runs_halting_idx ON workflow_runs (id) WHERE halting IS NOT NULL;
 
+CREATE INDEX workflow_runs_limit_idx ON workflow_runs (workflow_id, limit_key, status, id) WHERE status IN ('canceling', 'paused', 'pending', 'running') AND limit_key IS NOT NULL;
+
 CREATE INDEX workflow_runs_open_idx ON workflow_runs (id) WHERE status IN ('canceling', 'paused', 'pending', 'running');
 
 CREATE INDEX workflow_runs_root_idx ON workflow_runs (root_id);
@@ -221,6 +224,8 @@ CREATE TABLE workflow_run_steps (
     reason TEXT,
     queue TEXT,
     priority SMALLINT DEFAULT '0' NOT NULL,
+    pool TEXT,
+    slots INTEGER DEFAULT '1' NOT NULL,
     source_count INTEGER NOT NULL,
     remaining_sources INTEGER NOT NULL,
     satisfied_sources INTEGER DEFAULT '0' NOT NULL,
@@ -269,9 +274,15 @@ CREATE TABLE workflow_run_steps (
 
 CREATE INDEX steps_open_idx ON workflow_run_steps (run_id, position) WHERE status IN ('pending', 'queued', 'ready', 'running', 'waiting');
 
+CREATE INDEX steps_pool_held_idx ON workflow_run_steps (pool) WHERE pool IS NOT NULL AND (status IN ('queued', 'running', 'waiting') OR (status = 'ready' AND wait IS NOT NULL));
+
+CREATE INDEX steps_pool_queue_idx ON workflow_run_steps (queue, pool) WHERE status = 'ready' AND next_attempt_at IS NULL AND pool IS NOT NULL AND wait IS NULL;
+
+CREATE INDEX steps_pool_ready_idx ON workflow_run_steps (pool, priority DESC, ready_at, id) WHERE status = 'ready' AND next_attempt_at IS NULL AND pool IS NOT NULL AND wait IS NULL;
+
 CREATE INDEX steps_queued_idx ON workflow_run_steps (queue, queued_at) WHERE status = 'queued';
 
-CREATE INDEX steps_ready_idx ON workflow_run_steps (queue, priority DESC, ready_at, id) WHERE status = 'ready' AND next_attempt_at IS NULL;
+CREATE INDEX steps_ready_idx ON workflow_run_steps (queue, (pool IS NOT NULL AND wait IS NULL), priority DESC, ready_at, id) WHERE status = 'ready' AND next_attempt_at IS NULL;
 
 CREATE INDEX steps_retry_idx ON workflow_run_steps (next_attempt_at) WHERE status = 'ready' AND next_attempt_at IS NOT NULL;
 

@@ -181,8 +181,8 @@ BEGIN
   WITH best AS (
     SELECT s.id, run.revision_id, {SMALL} AS input, s.function, s.priority, s.ready_at
     FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
-    WHERE s.queue = wanted AND s.status = 'ready' AND s.next_attempt_at IS NULL
-      AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+    WHERE s.queue = wanted AND NOT (s.pool IS NOT NULL AND s.wait IS NULL) AND s.status = 'ready'
+      AND s.next_attempt_at IS NULL AND run.status IN ('running', 'canceling') AND run.halting IS NULL
     ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
   ), ranked AS (
     SELECT b.id, b.revision_id, b.input, coalesce(b.function = ANY (functions), false) AS short,
@@ -224,15 +224,43 @@ BEGIN
 END $$;
 """
 
-# The best ready steps of a queue get a token and go to the broker, while fewer than `most` are there.
+# The best ready steps of a queue get a token and go to the broker, while fewer than `most` are there; and of each pool
+# that a ready step of the queue waits for, the best ready steps that its slots have room for, whatever their queues.
+# Who gives slots away holds the pool's row: how many are taken is counted, so that what dies gives its own back.
 QUEUE = f"""
-CREATE FUNCTION orchestrator_queue(wanted text, most int) RETURNS TABLE (id uuid, claim_token uuid)
+CREATE FUNCTION orchestrator_queue(wanted text, most int) RETURNS TABLE (id uuid, claim_token uuid, queue text)
 LANGUAGE plpgsql {IN_ORDER} AS $$
 #variable_conflict use_column
 DECLARE
   room int;
+  gate text := '';
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
+  LOOP
+    gate := (SELECT s.pool FROM workflow_run_steps s WHERE s.queue = wanted AND s.pool > gate AND s.status = 'ready'
+      AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL ORDER BY s.pool LIMIT 1);
+    EXIT WHEN gate IS NULL;
+    SELECT p.slots INTO room FROM pools p WHERE p.name = gate FOR UPDATE;
+    room := coalesce(room, 0) - (SELECT coalesce(sum(s.slots), 0) FROM workflow_run_steps s WHERE s.pool = gate
+      AND s.pool IS NOT NULL
+      AND (s.status IN ('queued', 'running', 'waiting') OR (s.status = 'ready' AND s.wait IS NOT NULL)));
+    CONTINUE WHEN room <= 0;
+    RETURN QUERY
+    WITH best AS (
+      SELECT s.id, s.priority, s.ready_at, s.slots FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
+      WHERE s.pool = gate AND s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL
+        AND s.wait IS NULL AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+      ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
+    ), fitting AS (
+      SELECT b.*, sum(b.slots) OVER (ORDER BY b.priority DESC, b.ready_at, b.id) AS taken FROM best b
+    ), sent AS (
+      UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
+      FROM fitting f WHERE s.id = f.id AND f.taken <= room
+      RETURNING s.id, s.claim_token, s.queue, s.priority, s.ready_at
+    )
+    SELECT s.id, s.claim_token, s.queue FROM sent s ORDER BY s.priority DESC, s.ready_at, s.id;
+  END LOOP;
+
   SELECT most - count(*) INTO room FROM workflow_run_steps s WHERE s.status = 'queued' AND s.queue = wanted;
   IF room <= 0 THEN
     RETURN;
@@ -240,15 +268,15 @@ BEGIN
   RETURN QUERY
   WITH best AS (
     SELECT s.id, s.priority, s.ready_at FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
-    WHERE s.queue = wanted AND s.status = 'ready' AND s.next_attempt_at IS NULL
-      AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+    WHERE s.queue = wanted AND NOT (s.pool IS NOT NULL AND s.wait IS NULL) AND s.status = 'ready'
+      AND s.next_attempt_at IS NULL AND run.status IN ('running', 'canceling') AND run.halting IS NULL
     ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
   ), sent AS (
     UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
     FROM best b WHERE s.id = b.id
-    RETURNING s.id, s.claim_token, s.priority, s.ready_at
+    RETURNING s.id, s.claim_token, s.queue, s.priority, s.ready_at
   )
-  SELECT s.id, s.claim_token FROM sent s ORDER BY s.priority DESC, s.ready_at, s.id;
+  SELECT s.id, s.claim_token, s.queue FROM sent s ORDER BY s.priority DESC, s.ready_at, s.id;
 END $$;
 """
 

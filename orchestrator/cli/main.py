@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "approvals": ("orchestrator.cli.approvals", "List approvals that wait for people, oldest first."),
     "approve": ("orchestrator.cli.approve", "Say yes to an approval."),
     "reject": ("orchestrator.cli.reject", "Say no to an approval."),
+    "pools": ("orchestrator.cli.pools", "List pools, show one, or change one."),
     "apps": ("orchestrator.cli.apps", "List apps, show one, or change one."),
     "workers": ("orchestrator.cli.workers", "List worker and beat processes."),
     "audit": ("orchestrator.cli.audit", "List what people did, newest first."),

@@ -106,7 +106,8 @@ def _running(step: StepBrief, signs: Signs) -> Text:
 def _ready(step: StepBrief, around: Around) -> str:
     if step.next_attempt_at is None:
         paused = around.run is RunStatus.PAUSED
-        return "ready; the run is paused" if paused else f"waits for room in queue '{clean(step.queue or '')}'"
+        room = f"pool '{clean(step.pool)}'" if step.pool else f"queue '{clean(step.queue or '')}'"
+        return "ready; the run is paused" if paused else f"waits for room in {room}"
     seconds = (step.next_attempt_at - around.now).total_seconds()
     when = f"next attempt in {duration(seconds)}" if seconds > 0 else "next attempt now"
     return f"{when}; the last one: {_error(step)}" if step.error_type else when

@@ -48,6 +48,8 @@ def why(run: RunNow) -> Text:
     if run.status is RunStatus.PAUSED and run.paused_at is not None:
         because = f": {one_line(run.pause_reason)}" if run.pause_reason else ""
         return Text(f"paused {ago(run.paused_at, run.now)}{because}", "yellow")
+    if run.status is RunStatus.PENDING:
+        return Text("waits for its turn: as many runs are active as its workflow allows (max_active_runs)", "yellow")
     if run.error is not None and run.status is not RunStatus.CANCELED:
         return Text(_error(run.error), "red")
     if run.cancel_reason:

@@ -14,6 +14,7 @@ from orchestrator.domain.definition import (
     EdgeOn,
     FailureMode,
     OnError,
+    OnLimit,
     OnLost,
     OnReject,
     OnTimeout,
@@ -34,7 +35,7 @@ _RULE_KEYS = frozenset({"trigger_rule"})
 _KINDS = tuple(kind for kind in StepKind if kind is not StepKind.PASS)
 _OTHER_KINDS = frozenset(kind.value for kind in StepKind) - {"function"}
 # Keys of `defaults` that hold for lifecycle handlers too: how they are carried out, not what they do.
-_HANDLER_DEFAULTS = frozenset({"retry", "timeout", "total_timeout", "on_lost", "queue", "priority"})
+_HANDLER_DEFAULTS = frozenset({"retry", "timeout", "total_timeout", "on_lost", "queue", "priority", "pool", "slots"})
 
 
 def build(document: Raw) -> Definition:
@@ -55,6 +56,9 @@ def build(document: Raw) -> Definition:
         has_output="output" in document,
         timeout=_seconds(document.get("timeout")),
         failure_mode=FailureMode(document.get("failure_mode") or FailureMode.RUN_ON),
+        max_active_runs=_optional_int(document.get("max_active_runs")),
+        concurrency_key=document.get("concurrency_key"),
+        on_limit=OnLimit(document.get("on_limit") or OnLimit.QUEUE),
         handlers=_handlers(document, defaults, retries),
     )
 
@@ -111,6 +115,8 @@ def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
         publish_on_failure=get("publish_on_failure") or {},
         queue=get("queue"),
         priority=int(get("priority") or 0),
+        pool=get("pool"),
+        slots=int(get("slots") or 1),
         label=get("label"),
         description=get("description"),
     )
@@ -196,6 +202,10 @@ def _join(value: str | float | None) -> str | int:
 
 def _optional(kind: type[TriggerRule], value: str | None) -> TriggerRule | None:
     return None if value is None else kind(value)
+
+
+def _optional_int(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _seconds(value: float | None) -> float | None:

@@ -66,6 +66,14 @@ class FailureMode(StrEnum):
     CANCEL = "cancel"
 
 
+class OnLimit(StrEnum):
+    """What becomes of a start when `max_active_runs` are active."""
+
+    QUEUE = "queue"
+    REJECT = "reject"
+    CANCEL_OLDEST = "cancel_oldest"
+
+
 class Backoff(StrEnum):
     CONSTANT = "constant"
     LINEAR = "linear"
@@ -160,6 +168,8 @@ class Step:
     publish_on_failure: Mapping[str, Any] = field(default_factory=dict)
     queue: str | None = None  # may be a template; None: the function's own, else "default"
     priority: int = 0
+    pool: str | None = None
+    slots: int = 1
     label: str | None = None
     description: str | None = None
 
@@ -181,4 +191,7 @@ class Definition:
     has_output: bool = False  # `output: null` is not the same as no output
     timeout: float | None = None
     failure_mode: FailureMode = FailureMode.RUN_ON
+    max_active_runs: int | None = None
+    concurrency_key: str | None = None  # a template; runs of each of its values are counted apart
+    on_limit: OnLimit = OnLimit.QUEUE
     handlers: Mapping[str, Step] = field(default_factory=dict)

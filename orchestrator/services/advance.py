@@ -10,7 +10,8 @@ from orchestrator.domain.cascade import Cascade, Change, Ended, cascade
 from orchestrator.domain.definition import FailureMode, OnError
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import Reason, StepStatus
-from orchestrator.services.close import Advanced, close_run
+from orchestrator.services.advanced import Advanced
+from orchestrator.services.close import close_run
 from orchestrator.services.scope import RunScope
 from orchestrator.services.unhandled import any_certainly_unhandled
 from orchestrator.store import events, runs, steps, transition
@@ -35,7 +36,7 @@ def conclude(conn: Connection, scope: RunScope, ended: Sequence[Ended], result: 
         runs.publish_vars(conn, scope.run_id, scope.published)
     halting = _request_halt(conn, scope, ended, result)
     closing = close_run(conn, scope, advance) if result.may_be_over else Advanced()
-    return Advanced(_ready(result.changes) + closing.ready, halting or closing.halting, closing.over)
+    return Advanced(_ready(result.changes) + closing.ready, halting or closing.halting, closing.others)
 
 
 def _ready(changes: Iterable[Change]) -> tuple[tuple[int, str], ...]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
 
-from orchestrator.domain.cascade import Ended
 from orchestrator.domain.graph import PlanStep
 from orchestrator.domain.inputs import check_output
 from orchestrator.domain.rules import Tally
@@ -16,28 +13,13 @@ from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, UnstorableValue
 from orchestrator.ids import new_id
+from orchestrator.services.admit import admit
+from orchestrator.services.advanced import Advance, Advanced
 from orchestrator.services.scope import RunScope
 from orchestrator.services.unhandled import unhandled
 from orchestrator.store import events, run_transition, runs, steps, transition
 from orchestrator.store.runs import RunFacts
 from orchestrator.store.steps import NewStep
-
-
-@dataclass(frozen=True, slots=True)
-class Advanced:
-    """What an advance led to. `ready`: (position, queue) that may start now; `halting`: see services/halt.py."""
-
-    ready: tuple[tuple[int, str], ...] = ()
-    halting: bool = False
-    over: bool = False
-
-    @property
-    def queues(self) -> frozenset[str]:
-        return frozenset(queue for _, queue in self.ready)
-
-
-# Handed in: advance calls this file, and this file starts handlers through it.
-Advance = Callable[[Connection, RunScope, Sequence[Ended], Iterable[int]], Advanced]
 
 _STATUS_HANDLER = {
     RunStatus.SUCCEEDED: "on_success",
@@ -66,7 +48,14 @@ def close_run(conn: Connection, scope: RunScope, advance: Advance) -> Advanced:
             return _start_handler(conn, scope, handler, advance)
     run_transition.end_run(conn, scope.run_id, final)
     events.record(conn, scope.run_id, f"run.{final}")
-    return Advanced(over=True)
+    return Advanced(others=_admitted(conn, scope, facts, advance))
+
+
+def _admitted(conn: Connection, scope: RunScope, facts: RunFacts, advance: Advance) -> frozenset[str]:
+    """Its end may be another run's turn; not that of one that never had its own."""
+    if facts.limit_key is None or facts.started_at is None:
+        return frozenset()
+    return admit(scope.engine, conn, facts.workflow_id, facts.limit_key, advance)
 
 
 def _stays_open(facts: RunFacts) -> bool:
@@ -139,6 +128,8 @@ def new_row(step: PlanStep, status: StepStatus) -> NewStep:
         status=status,
         queue=None,
         priority=step.step.priority,
+        pool=step.step.pool,
+        slots=step.step.slots,
         tally=Tally(total=total, remaining=total),
         max_attempts=policy.max_attempts if policy else None,
     )

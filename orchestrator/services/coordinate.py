@@ -13,14 +13,16 @@ from orchestrator.domain.cascade import Ended
 from orchestrator.domain.outcome import ErrorInfo, Outcome
 from orchestrator.domain.states import Reason, StepStatus
 from orchestrator.errors import Locked, Unreachable
+from orchestrator.services.admit import admit
 from orchestrator.services.advance import advance
 from orchestrator.services.claim import claimed_from
 from orchestrator.services.dispatch import dispatch, send
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
+from orchestrator.services.make_room import make_room
 from orchestrator.services.scope import RunScope
 from orchestrator.services.settle import settle
-from orchestrator.store import events, lease, runs, transition
+from orchestrator.store import active, events, lease, runs, transition
 from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
@@ -150,6 +152,20 @@ def withdraw_paused(engine: Engine) -> set[str]:
     return set()
 
 
+def admit_pending(engine: Engine) -> set[str]:
+    """Runs that wait for their turn begin when there is room, or one makes room for them."""
+    with engine.db.transaction() as conn:
+        awaited = active.find_awaited(conn, engine.settings.batch)
+    return _each((row.limit_key, partial(_admit, engine, row.workflow_id, row.limit_key)) for row in awaited)
+
+
+def _admit(engine: Engine, workflow_id: str, key: str) -> frozenset[str]:
+    with engine.db.transaction() as conn:
+        queues = admit(engine, conn, workflow_id, key, advance)
+    make_room(engine, workflow_id, key)
+    return queues
+
+
 def resend(engine: Engine) -> set[str]:
     """Steps no worker has claimed for a while are sent again, if their queue has run dry: their message is lost.
 
@@ -185,6 +201,7 @@ DUTIES: tuple[Duty, ...] = (
     expire_runs,
     carry_out_halts,
     withdraw_paused,
+    admit_pending,
     resend,
     find_ready,
 )

@@ -25,9 +25,9 @@ def dispatch(engine: Engine, queues: Iterable[str]) -> int:
 
 def _dispatch(engine: Engine, queue: str) -> int:
     queued = batch.queue_ready(engine.db, queue, _window(engine, queue))
-    if queued:
-        send(engine, queue, queued)
-    return len(queued)
+    for name, steps in queued.items():
+        send(engine, name, steps)
+    return sum(map(len, queued.values()))
 
 
 def _window(engine: Engine, queue: str) -> int:

@@ -11,12 +11,14 @@ from orchestrator.domain.recount import recount
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import Conflict
 from orchestrator.services.advance import advance
-from orchestrator.services.close import Advanced, close_run
+from orchestrator.services.advanced import Advanced
+from orchestrator.services.close import close_run
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
 from orchestrator.services.scope import RunScope
-from orchestrator.store import events, run_transition, runs, steps, transition
+from orchestrator.store import active, events, run_transition, runs, steps, transition
+from orchestrator.store.runs import RunFacts
 
 _AGAIN = frozenset({StepStatus.FAILED, StepStatus.CANCELED, StepStatus.UPSTREAM_FAILED})
 
@@ -34,6 +36,7 @@ def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str 
         facts = runs.load_run(conn, run_id)  # as it is under the locks
         if facts.status not in (RunStatus.FAILED, RunStatus.CANCELED):
             raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")
+        _check_limit(conn, plan, facts)
         statuses = {position: row.status for position, row in rows.items()}
         opened = _to_open(plan, statuses)
         transition.reopen_steps(conn, run_id, {p: _max_attempts(plan, p) for p in sorted(opened)})
@@ -47,6 +50,16 @@ def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str 
         dispatch(engine, apply_halt(engine, run_id))
     dispatch(engine, advanced.queues)
     return len(opened)
+
+
+def _check_limit(conn: Connection, plan: Plan, facts: RunFacts) -> None:
+    """A run that goes on is active again, and counts."""
+    most = plan.definition.max_active_runs
+    if most is None or facts.limit_key is None:
+        return
+    active.lock_limit(conn, facts.workflow_id, facts.limit_key)
+    if active.count_active(conn, facts.workflow_id, facts.limit_key) >= most:
+        raise Conflict(f"{most} runs are active already, which is the workflow's limit (max_active_runs)")
 
 
 def _to_open(plan: Plan, statuses: Mapping[int, StepStatus]) -> set[int]:

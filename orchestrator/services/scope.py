@@ -25,7 +25,7 @@ from orchestrator.domain.precedence import PastEnd
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, NotFound, UnstorableValue
 from orchestrator.services.engine import DEFAULT_QUEUE, Engine
-from orchestrator.store import runs, steps, workers
+from orchestrator.store import pools, runs, steps, workers
 from orchestrator.store.runs import RunFacts
 
 
@@ -88,9 +88,19 @@ class RunScope:
         return step.step.when is None or self.evaluate(step.step.when)
 
     def queue_of(self, step: PlanStep) -> str:
+        if step.step.pool is not None:
+            self._check_pool(step.step.pool, step.step.slots)
         if step.step.queue is not None:
             return _queue_name(self.render(step.step.queue))
         return self._function_queue(step.step.function) or DEFAULT_QUEUE
+
+    def _check_pool(self, name: str, slots: int) -> None:
+        """What can never be had is told at once, so that the run ends."""
+        size = pools.find_size(self.conn, name)
+        if size is None:
+            raise ExpressionError(f"there is no pool '{name}' (orchestrator pools '{name}' --slots N makes it)")
+        if slots > size > 0:
+            raise ExpressionError(f"it takes {slots} slots of pool '{name}', which has {size}")
 
     def _function_queue(self, name: str | None) -> str | None:
         if name is None:

@@ -22,12 +22,12 @@ from orchestrator.domain.outcome import (
 from orchestrator.domain.states import Reason, StepStatus
 from orchestrator.errors import ExpressionError
 from orchestrator.services.advance import advance
+from orchestrator.services.advanced import Advanced
 from orchestrator.services.claim import Claimed, claimed_from
-from orchestrator.services.close import Advanced
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
 from orchestrator.services.scope import RunScope
-from orchestrator.store import events, logs, steps, transition
+from orchestrator.store import events, logs, pools, steps, transition
 from orchestrator.store.logs import LogLine
 from orchestrator.store.transition import Lease
 
@@ -42,7 +42,6 @@ class Settled:
     stale: bool = False
     next: Claimed | None = None
     queues: frozenset[str] = frozenset()
-    over: bool = False
 
 
 def settle(
@@ -56,7 +55,9 @@ def settle(
 ) -> Settled:
     """Settle an attempt. With `take_next`, one step it made ready on the same queue is claimed on the spot."""
     with engine.db.transaction() as conn:
-        settled, halting = _Settling(engine, conn, claimed, input_json, lines, take_next).run(outcome)
+        settling = _Settling(engine, conn, claimed, input_json, lines, take_next)
+        settled, halting = settling.run(outcome)
+        settled = replace(settled, queues=settled.queues | settling.freed())
     if halting:
         return replace(settled, queues=settled.queues | apply_halt(engine, claimed.run_id))
     return settled
@@ -88,6 +89,10 @@ class _Settling:
         if outcome.kind is OutcomeKind.SUCCEEDED:
             return self._end(outcome, End(StepStatus.SUCCEEDED))
         return self._judge(outcome)
+
+    def freed(self) -> frozenset[str]:
+        """The queue of the step that is next for the pool's slots this attempt has given back."""
+        return frozenset() if self.step.pool is None else pools.next_queue(self.conn, self.step.pool)
 
     def _publish(self, outcome: Outcome) -> Outcome:
         """Set the run variables the step publishes; what cannot be rendered fails the attempt, for good."""
@@ -205,13 +210,13 @@ class _Settling:
         """What may start now: one step for this worker, the rest for the queues."""
         queues = advanced.queues
         if self.take_next is None or advanced.halting:
-            return Settled(queues=queues, over=advanced.over)
+            return Settled(queues=queues)
         mine = next((position for position, queue in advanced.ready if queue == self.claimed.queue), None)
         row = None if mine is None else transition.take(self.conn, self.claimed.run_id, mine, self.take_next)
         if row is None:
-            return Settled(queues=queues, over=advanced.over)
-        rest = frozenset(queue for position, queue in advanced.ready if position != mine)
-        return Settled(next=claimed_from(row), queues=rest, over=advanced.over)
+            return Settled(queues=queues)
+        rest = advanced.others.union(queue for position, queue in advanced.ready if position != mine)
+        return Settled(next=claimed_from(row), queues=rest)
 
 
 def _shown(error: ErrorInfo | None) -> Mapping[str, Any] | None:

@@ -95,11 +95,11 @@ def _positions(plan: Plan, template: Template) -> tuple[int, ...]:
 def plain_dependants(plan: Plan, position: int, functions: Registry) -> tuple[tuple[int, str], ...] | None:
     """The step's dependants with the queues they go to, if its success is plain: it needs no rule and no template.
 
-    It publishes nothing; every dependant is a function step without `when` that needs all its sources, asks for
-    this success by an edge without `when`, and goes to a queue that is known. A step without dependants is plain when
-    the run's end is: no handlers, no `output`, no `output_schema`. None when it is not plain.
+    It publishes nothing and takes no pool's slots; every dependant is such a function step without `when` that needs
+    all its sources, asks for this success by an edge without `when`, and goes to a queue that is known. A step without
+    dependants is plain when the run's end is: no handlers, `output`, `output_schema` or limit. None: it is not plain.
     """
-    if position >= len(plan.steps) or plan.at(position).step.publish:
+    if position >= len(plan.steps) or plan.at(position).step.publish or plan.at(position).step.pool:
         return None
     here = plan.at(position)
     if not here.dependants:
@@ -115,7 +115,8 @@ def plain_dependants(plan: Plan, position: int, functions: Registry) -> tuple[tu
 
 def _ends_plainly(plan: Plan) -> bool:
     definition = plan.definition
-    return not plan.handlers and not definition.has_output and definition.output_schema is None
+    plain = not plan.handlers and not definition.has_output and definition.output_schema is None
+    return plain and definition.max_active_runs is None
 
 
 def _starts_plainly(dependant: PlanStep, source: str) -> bool:
@@ -123,6 +124,7 @@ def _starts_plainly(dependant: PlanStep, source: str) -> bool:
     return (
         step.kind is StepKind.FUNCTION
         and step.when is None
+        and step.pool is None
         and step.trigger_rule in (None, TriggerRule.ALL_SUCCESS)
         and needed(step, len(dependant.sources)) == len(dependant.sources)
         and not dependant.conditional
@@ -141,10 +143,11 @@ def _plain_queue(step: Step, functions: Registry) -> str | None:
 def plain_start(plan: Plan, functions: Registry) -> NewSteps | None:
     """The rows every run of the plan begins with, when its start is plain: no rule and no template decides it.
 
-    It has no variables; every step without sources is a function step without `when` that goes to a known queue; and
-    no step with sources starts without waiting for one, as some trigger rules have it.
+    It has no variables, no limit and no pools; every step without sources is a function step without `when` that goes
+    to a known queue; and no step with sources starts without waiting for one, as some trigger rules have it.
     """
-    if plan.definition.vars:
+    limited = plan.definition.max_active_runs is not None or any(here.step.pool for here in plan.steps)
+    if plan.definition.vars or limited:
         return None
     rows = []
     for here in plan.steps:

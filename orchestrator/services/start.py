@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection
 
 from orchestrator.domain.cascade import Change, StepRow, cascade
+from orchestrator.domain.definition import OnLimit
+from orchestrator.domain.expressions import compile_template
 from orchestrator.domain.graph import Plan
-from orchestrator.domain.rules import Decision, decide
 from orchestrator.domain.states import StepStatus
 from orchestrator.domain.values import storable
-from orchestrator.errors import ExpressionError, InvalidInput, NotFound, Problem, UnstorableValue
+from orchestrator.errors import Conflict, ExpressionError, InvalidInput, NotFound, Problem, UnstorableValue
 from orchestrator.ids import new_id, new_ids
+from orchestrator.services.admit import first_steps
 from orchestrator.services.advance import conclude
-from orchestrator.services.close import Advanced, new_row
+from orchestrator.services.advanced import Advanced
+from orchestrator.services.close import new_row
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
+from orchestrator.services.make_room import make_room
 from orchestrator.services.scope import RunScope
 from orchestrator.services.start_plain import Started, StartOptions, checked_input, start_plainly, told_which
-from orchestrator.store import events, runs, steps, workflows
+from orchestrator.store import active, events, runs, steps, workflows
 from orchestrator.store.db import read_as_ours
 from orchestrator.store.runs import NewRun
 from orchestrator.store.steps import NewStep
 from orchestrator.store.workflows import Revision
+
+_MOST_KEY = 1000  # bytes of a limit's key
 
 
 def start(
@@ -46,7 +52,7 @@ def start(
     options = options or StartOptions()
     if connection is not None:
         with read_as_ours(connection):
-            return _start(engine, connection, name, input, options)[0]
+            return _start(engine, connection, name, input, options).started
     plainly = start_plainly(engine, name, [input], options)
     return _start_by_rules(engine, name, input, options) if plainly is None else plainly[0]
 
@@ -67,42 +73,84 @@ def start_many(engine: Engine, name: str, inputs: Sequence[Any], options: StartO
 
 
 def _start_all_by_rules(engine: Engine, name: str, inputs: Sequence[Any], options: StartOptions) -> list[Started]:
-    made: list[tuple[Started, Advanced]] = []
+    made: list[_Made] = []
     with engine.db.transaction() as conn:
         for place, input in enumerate(inputs):
             with told_which(place, inputs):
                 made.append(_start(engine, conn, name, input, options))
     _follow(engine, made)
-    return [started for started, _ in made]
+    return [one.started for one in made]
 
 
 def _start_by_rules(engine: Engine, name: str, input: Any, options: StartOptions) -> Started:
     with engine.db.transaction() as conn:
         made = _start(engine, conn, name, input, options)
     _follow(engine, [made])
-    return made[0]
+    return made.started
 
 
-def _follow(engine: Engine, made: Sequence[tuple[Started, Advanced]]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A start within its transaction. `waits`: the (workflow_id, key) of the limit it waits for a turn under."""
+
+    started: Started
+    advanced: Advanced = Advanced()
+    waits: tuple[str, str] | None = None
+
+
+def _follow(engine: Engine, made: Sequence[_Made]) -> None:
     """After the commit: what is to be stopped is stopped, what may start is dispatched."""
-    queues = {queue for started, advanced in made if advanced.halting for queue in apply_halt(engine, started.run_id)}
-    dispatch(engine, queues.union(*(advanced.queues for _, advanced in made)))
+    halting = [one.started.run_id for one in made if one.advanced.halting]
+    queues = {queue for run_id in halting for queue in apply_halt(engine, run_id)}
+    dispatch(engine, queues.union(*(one.advanced.queues for one in made)))
+    for waits in {one.waits for one in made if one.waits is not None}:
+        make_room(engine, *waits)
 
 
-def _start(engine: Engine, conn: Connection, name: str, input: Any, options: StartOptions) -> tuple[Started, Advanced]:
+def _start(engine: Engine, conn: Connection, name: str, input: Any, options: StartOptions) -> _Made:
     app_id, revision = _find(engine, conn, name, options)
     key = options.idempotency_key
     if key is not None:
         earlier = runs.find_by_key(conn, revision.workflow_id, app_id, key)
         if earlier is not None:
-            return Started(earlier, created=False), Advanced()
+            return _Made(Started(earlier, created=False))
     plan = engine.plans.of(revision)
-    run = _new_run(engine, plan, revision, app_id, input, options)
+    run = _in_turn(engine, conn, plan, _new_run(engine, plan, revision, app_id, input, options))
     if not runs.insert_run(conn, run):  # another start with the same key won since
-        return Started(runs.find_by_key(conn, revision.workflow_id, app_id, str(key)) or run.id, False), Advanced()
+        return _Made(Started(runs.find_by_key(conn, revision.workflow_id, app_id, str(key)) or run.id, False))
     _set_vars(engine, conn, plan, run.id)
     events.record(conn, run.id, "run.started", {"actor": options.actor})
-    return Started(run.id, created=True), _start_steps(engine, conn, plan, run.id)
+    started = Started(run.id, created=True)
+    if run.pending:
+        steps.insert_steps(conn, run.id, _fresh(plan))
+        return _Made(started, waits=(run.workflow_id, run.limit_key or ""))
+    return _Made(started, _start_steps(engine, conn, plan, run.id))
+
+
+def _in_turn(engine: Engine, conn: Connection, plan: Plan, run: NewRun) -> NewRun:
+    """The run as its workflow's limit lets it start: at once, in its turn, or not at all (`Conflict`)."""
+    most = plan.definition.max_active_runs
+    if most is None:
+        return run
+    key = _limit_key(plan, run)
+    active.lock_limit(conn, run.workflow_id, key)
+    full = active.count_active(conn, run.workflow_id, key) >= most
+    if full and plan.definition.on_limit is OnLimit.REJECT:
+        of = f" of {key}" if key else ""
+        raise Conflict(f"{most} runs{of} are active already, which is the workflow's limit (max_active_runs)")
+    others_wait = active.next_pending(conn, run.workflow_id, key) is not None
+    return replace(run, limit_key=key, pending=full or others_wait)
+
+
+def _limit_key(plan: Plan, run: NewRun) -> str:
+    """The JSON text of `concurrency_key`, rendered over the run's input; nothing without one."""
+    if plan.definition.concurrency_key is None:
+        return ""
+    try:
+        value = compile_template(plan.definition.concurrency_key).render({"input": run.input})
+        return storable(value, max_bytes=_MOST_KEY)[1]
+    except (ExpressionError, UnstorableValue) as error:
+        raise InvalidInput([Problem("concurrency_key", str(error))], "the run's limit could not be told") from error
 
 
 def _find(engine: Engine, conn: Connection, name: str, options: StartOptions) -> tuple[str, Revision]:
@@ -161,15 +209,18 @@ def _unstorable(engine: Engine, variables: Mapping[str, Any]) -> list[Problem]:
 def _start_steps(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> Advanced:
     """Decide the roots in memory, insert every step as decided, and end the run if nothing is open."""
     scope = RunScope(engine, conn, plan, run_id)
-    fresh = [new_row(step, StepStatus.PENDING) for step in plan.steps]
+    fresh = _fresh(plan)
     rows = {row.position: StepRow(row.position, StepStatus.PENDING, row.tally) for row in fresh}
-    roots = [row.position for row in fresh if decide(plan.at(row.position).step, row.tally) is Decision.RUN]
-    result = cascade(plan, [], lambda wanted: {p: rows[p] for p in wanted}, scope, roots)
+    result = cascade(plan, [], lambda wanted: {p: rows[p] for p in wanted}, scope, first_steps(plan))
     changes = {change.position: change for change in result.changes}
-    ids = new_ids(len(fresh))
-    decided = [_decided(replace(row, id=id), changes.get(row.position)) for row, id in zip(fresh, ids, strict=True)]
-    steps.insert_steps(conn, run_id, decided)
+    steps.insert_steps(conn, run_id, [_decided(row, changes.get(row.position)) for row in fresh])
     return conclude(conn, scope, [], result)
+
+
+def _fresh(plan: Plan) -> list[NewStep]:
+    """The rows of a run to which nothing has happened."""
+    ids = new_ids(len(plan.steps))
+    return [replace(new_row(step, StepStatus.PENDING), id=id) for step, id in zip(plan.steps, ids, strict=True)]
 
 
 def _decided(row: NewStep, change: Change | None) -> NewStep:

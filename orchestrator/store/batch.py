@@ -200,10 +200,15 @@ def view(db: Database, run_id: str, positions: Sequence[int]) -> tuple[dict[str,
     return found, [StepNow(*row) for row in rows[1:]]
 
 
-def queue_ready(db: Database, queue: str, most: int) -> list[Queued]:
-    """ready -> queued: the best ready steps of a queue, as long as fewer than `most` are queued."""
-    rows = db.call("SELECT id, claim_token FROM orchestrator_queue(%s, %s)", [queue, most])
-    return [Queued(*row) for row in rows]
+def queue_ready(db: Database, queue: str, most: int) -> dict[str, list[Queued]]:
+    """ready -> queued: the best ready steps of a queue, as long as fewer than `most` are queued; by queue.
+
+    Also those of the pools that steps of this queue wait for, whatever their queues.
+    """
+    queued: dict[str, list[Queued]] = {}
+    for id, token, name in db.call("SELECT id, claim_token, queue FROM orchestrator_queue(%s, %s)", [queue, most]):
+        queued.setdefault(name, []).append(Queued(id, token))
+    return queued
 
 
 def release(db: Database, held: Sequence[tuple[str, str]]) -> frozenset[str]:

@@ -11,7 +11,6 @@ from orchestrator.store.transition import as_text
 
 _MOVE_RUN = text("""
 UPDATE workflow_runs SET status = :status,
-  started_at = coalesce(started_at, orchestrator_now()),
   paused_at = CASE WHEN :status = 'paused' THEN orchestrator_now() END,
   pause_reason = CASE WHEN :status = 'paused' THEN :reason END,
   cancel_reason = CASE WHEN :status = 'canceling' THEN :reason ELSE cancel_reason END,
@@ -27,6 +26,19 @@ def move_run(
     """running <-> paused, or to canceling, from any of `before`; `reason` is the operator's."""
     values = {"id": run_id, "status": status.value, "reason": reason, "before": [b.value for b in before]}
     return conn.execute(_MOVE_RUN, values).first() is not None
+
+
+_ADMIT = text("""
+UPDATE workflow_runs SET status = 'running', started_at = orchestrator_now(),
+  deadline_at = orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision))
+WHERE id = :id AND status = 'pending'
+RETURNING id
+""")
+
+
+def admit_run(conn: Connection, run_id: str, timeout: float | None) -> bool:
+    """pending -> running: its turn has come; its `timeout` seconds begin."""
+    return conn.execute(_ADMIT, {"id": run_id, "timeout": timeout}).first() is not None
 
 
 _DECIDE_END = text("""

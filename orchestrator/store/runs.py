@@ -16,7 +16,7 @@ from orchestrator.store.transition import as_text
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run row to be; `timeout` in seconds."""
+    """A run row to be; `timeout` in seconds. `pending`: it waits for its turn."""
 
     id: str
     workflow_id: str
@@ -28,21 +28,24 @@ class NewRun:
     idempotency_key: str | None
     step_count: int
     timeout: float | None
+    limit_key: str | None = None
+    pending: bool = False
 
 
 _INSERT = text("""
 INSERT INTO workflow_runs (id, workflow_id, revision_id, app_id, status, input, vars, tags, idempotency_key,
-  root_id, step_count, created_at, started_at, deadline_at)
-VALUES (:id, :workflow_id, :revision_id, :app_id, 'running', CAST(:input AS json), CAST(:vars AS json), :tags,
-  :idempotency_key, :id, :step_count, orchestrator_now(), orchestrator_now(),
-  orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision)))
+  limit_key, root_id, step_count, created_at, started_at, deadline_at)
+VALUES (:id, :workflow_id, :revision_id, :app_id, CASE WHEN :pending THEN 'pending' ELSE 'running' END,
+  CAST(:input AS json), CAST(:vars AS json), :tags, :idempotency_key, :limit_key, :id, :step_count, orchestrator_now(),
+  CASE WHEN NOT :pending THEN orchestrator_now() END,
+  CASE WHEN NOT :pending THEN orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision)) END)
 ON CONFLICT (workflow_id, app_id, idempotency_key) DO NOTHING
 RETURNING id
 """)
 
 
 def insert_run(conn: Connection, run: NewRun) -> bool:
-    """Insert a running run; False when its idempotency key is taken."""
+    """Insert a run; False when its idempotency key is taken."""
     values = {name: getattr(run, name) for name in NewRun.__slots__}
     values |= {"input": as_json(run.input), "vars": as_json(run.vars), "tags": list(run.tags)}
     return conn.execute(_INSERT, values).first() is not None
@@ -64,6 +67,7 @@ class RunFacts:
     """A run as decisions and templates see it."""
 
     id: str
+    workflow_id: str
     revision_id: str
     workflow: str
     revision: int
@@ -76,6 +80,7 @@ class RunFacts:
     input: Any
     vars: dict[str, Any]
     error: Any
+    limit_key: str | None
     tags: list[str]
     root_id: str
     parent_run_id: str | None
@@ -86,8 +91,8 @@ class RunFacts:
 
 
 _FACTS = """
-SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, a.config, r.status,
-  r.final_status, r.handler_stage, r.halting, r.input, r.vars, r.error, r.tags, r.root_id,
+SELECT r.id, r.workflow_id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, a.config, r.status,
+  r.final_status, r.handler_stage, r.halting, r.input, r.vars, r.error, r.limit_key, r.tags, r.root_id,
   r.parent_run_id, r.depth,
   r.created_at, r.started_at, orchestrator_now() AS now
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id

@@ -27,6 +27,8 @@ class NewStep:
     status: StepStatus
     queue: str | None
     priority: int
+    pool: str | None
+    slots: int
     tally: Tally
     max_attempts: int | None
     reason: str | None = None
@@ -36,26 +38,30 @@ class NewStep:
 
 
 _INSERT = text("""
-INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, reason, queue, priority,
-  source_count, remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources,
+INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, reason, queue, priority, pool,
+  slots, source_count, remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources,
   edge_errors, edge_truth, max_attempts, error, output, ready_at, finished_at)
-SELECT id, :run_id, position, name, function, leaf, status, reason, queue, priority, total, remaining, satisfied,
-  failed, upstream_failed, skipped, edge_errors, CAST(truth AS json), max_attempts, CAST(error AS json),
+SELECT id, :run_id, position, name, function, leaf, status, reason, queue, priority, pool, slots, total, remaining,
+  satisfied, failed, upstream_failed, skipped, edge_errors, CAST(truth AS json), max_attempts, CAST(error AS json),
   CAST(output AS json),
   CASE WHEN status = 'ready' THEN orchestrator_now() END,
   CASE WHEN status NOT IN ('pending', 'ready') THEN orchestrator_now() END
 FROM unnest(
   CAST(:id AS uuid[]), CAST(:position AS int[]), CAST(:name AS text[]), CAST(:function AS text[]),
   CAST(:leaf AS boolean[]), CAST(:status AS text[]),
-  CAST(:reason AS text[]), CAST(:queue AS text[]), CAST(:priority AS smallint[]), CAST(:total AS int[]),
+  CAST(:reason AS text[]), CAST(:queue AS text[]), CAST(:priority AS smallint[]), CAST(:pool AS text[]),
+  CAST(:slots AS int[]), CAST(:total AS int[]),
   CAST(:remaining AS int[]), CAST(:satisfied AS int[]), CAST(:failed AS int[]), CAST(:upstream_failed AS int[]),
   CAST(:skipped AS int[]), CAST(:edge_errors AS int[]), CAST(:truth AS text[]), CAST(:max_attempts AS int[]),
   CAST(:error AS text[]), CAST(:output AS text[])
-) AS n (id, position, name, function, leaf, status, reason, queue, priority, total, remaining, satisfied, failed,
-  upstream_failed, skipped, edge_errors, truth, max_attempts, error, output)
+) AS n (id, position, name, function, leaf, status, reason, queue, priority, pool, slots, total, remaining, satisfied,
+  failed, upstream_failed, skipped, edge_errors, truth, max_attempts, error, output)
 """)
 _TALLY = ("total", "remaining", "satisfied", "failed", "upstream_failed", "skipped", "edge_errors")
-_PLAIN = ("id", "position", "name", "function", "leaf", "status", "reason", "queue", "priority", "max_attempts")
+_PLAIN = (
+    *("id", "position", "name", "function", "leaf", "status", "reason", "queue", "priority", "pool", "slots"),
+    "max_attempts",
+)
 
 
 def insert_steps(conn: Connection, run_id: str, steps: Sequence[NewStep]) -> None:

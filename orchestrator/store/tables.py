@@ -118,6 +118,8 @@ workflow_runs = Table(
     Column("error", JSON),
     Column("tags", ARRAY(Text), nullable=False, server_default="{}"),
     Column("idempotency_key", Text),
+    # Whose `max_active_runs` it counts for: the text of `concurrency_key`; NULL without a limit.
+    Column("limit_key", Text),
     Column("root_id", Id, nullable=False),
     Column("parent_run_id", Id),
     Column("depth", Integer, nullable=False, server_default="0"),
@@ -143,6 +145,14 @@ workflow_runs = Table(
     Index("workflow_runs_workflow_idx", "workflow_id", "id"),
     Index("workflow_runs_root_idx", "root_id"),
     Index("workflow_runs_halting_idx", "id", postgresql_where=text("halting IS NOT NULL")),
+    Index(
+        "workflow_runs_limit_idx",
+        "workflow_id",
+        "limit_key",
+        "status",
+        "id",
+        postgresql_where=text(f"status IN {one_of(RUN_OPEN)} AND limit_key IS NOT NULL"),
+    ),
     Index("workflow_runs_open_idx", "id", postgresql_where=text(f"status IN {one_of(RUN_OPEN)}")),
     # For lists of rare runs: by the primary key they would read everything between two of them.
     Index("workflow_runs_stopped_idx", "id", postgresql_where=text("status IN ('canceled', 'failed')")),
@@ -155,6 +165,12 @@ workflow_runs = Table(
     ),
     postgresql_with={"fillfactor": 80},
 )
+
+# A step that was woken goes on in the slots it holds.
+HOLDS_SLOTS = (
+    "pool IS NOT NULL AND (status IN ('queued', 'running', 'waiting') OR (status = 'ready' AND wait IS NOT NULL))"
+)
+WAITS_FOR_SLOTS = "status = 'ready' AND next_attempt_at IS NULL AND pool IS NOT NULL AND wait IS NULL"
 
 workflow_run_steps = Table(
     "workflow_run_steps",
@@ -170,6 +186,9 @@ workflow_run_steps = Table(
     Column("reason", Text),
     Column("queue", Text),
     Column("priority", SmallInteger, nullable=False, server_default="0"),
+    # The pool whose slots it takes, from `queued` to the end of its attempt.
+    Column("pool", Text),
+    Column("slots", Integer, nullable=False, server_default="1"),
     # The tally of its sources (domain/rules.py).
     Column("source_count", Integer, nullable=False),
     Column("remaining_sources", Integer, nullable=False),
@@ -225,6 +244,7 @@ workflow_run_steps = Table(
     Index(
         "steps_ready_idx",
         "queue",
+        text("(pool IS NOT NULL AND wait IS NULL)"),
         text("priority DESC"),
         "ready_at",
         "id",
@@ -234,6 +254,16 @@ workflow_run_steps = Table(
         "steps_retry_idx",
         "next_attempt_at",
         postgresql_where=text("status = 'ready' AND next_attempt_at IS NOT NULL"),
+    ),
+    Index("steps_pool_held_idx", "pool", postgresql_where=text(HOLDS_SLOTS)),
+    Index("steps_pool_queue_idx", "queue", "pool", postgresql_where=text(WAITS_FOR_SLOTS)),
+    Index(
+        "steps_pool_ready_idx",
+        "pool",
+        text("priority DESC"),
+        "ready_at",
+        "id",
+        postgresql_where=text(WAITS_FOR_SLOTS),
     ),
     Index("steps_queued_idx", "queue", "queued_at", postgresql_where=text("status = 'queued'")),
     Index("steps_running_idx", "worker_id", postgresql_where=text("status = 'running'")),
@@ -313,6 +343,16 @@ audit_log = Table(
     Column("reason", Text),
     Column("data", JSON),
     Index("audit_log_target_idx", "target_id", "id"),
+)
+
+pools = Table(
+    "pools",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("slots", Integer, nullable=False),
+    Column("description", Text),
+    Column("changed_at", Instant, nullable=False, server_default=NOW),
+    CheckConstraint("slots >= 0", name="slots"),
 )
 
 functions = Table(

@@ -169,7 +169,7 @@ UPDATE workflow_run_steps s SET status = 'running', claim_token = gen_random_uui
   lease_expires_at = orchestrator_now() + make_interval(secs => :lease)
 FROM workflow_runs r
 WHERE s.run_id = :run_id AND s.position = :position AND s.status = 'ready' AND s.next_attempt_at IS NULL
-  AND r.id = s.run_id AND r.status IN ('running', 'canceling') AND r.halting IS NULL
+  AND s.pool IS NULL AND r.id = s.run_id AND r.status IN ('running', 'canceling') AND r.halting IS NULL
 RETURNING s.id, s.claim_token, s.run_id, r.revision_id, s.position, s.attempt, s.queue
 """)
 

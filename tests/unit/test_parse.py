@@ -348,7 +348,7 @@ def test_a_value_that_does_not_fit_is_told_by_its_path(keys: dict[str, Any], pat
     assert made[f"steps[1].{path}"].startswith(message)
 
 
-@pytest.mark.parametrize("key", ["workflow", "with_items", "pool", "slots", "cache", "compensate"])
+@pytest.mark.parametrize("key", ["workflow", "with_items", "cache", "compensate"])
 def test_keys_of_the_format_that_are_not_run_yet_say_so(key: str) -> None:
     words = f"'{key}' is part of the format but is not available in this release"
     assert told(document({"name": "a", key: None}))[f"steps[0].{key}"] == words
@@ -356,10 +356,47 @@ def test_keys_of_the_format_that_are_not_run_yet_say_so(key: str) -> None:
     assert told(document(step("a"), defaults={key: 1})) == {f"defaults.{key}": words}
 
 
-@pytest.mark.parametrize("key", ["max_active_runs", "concurrency_key", "on_limit"])
-def test_keys_of_documents_that_are_not_run_yet_say_so(key: str) -> None:
-    words = f"'{key}' is part of the format but is not available in this release"
-    assert told(document(step("a"), **{key: 1})) == {key: words}
+@pytest.mark.parametrize(
+    ("keys", "path", "message"),
+    [
+        ({"max_active_runs": 0}, "max_active_runs", "must be from 1 to"),
+        ({"on_limit": "reject"}, "on_limit", "goes with 'max_active_runs'"),
+        ({"concurrency_key": "a"}, "concurrency_key", "goes with 'max_active_runs'"),
+        ({"max_active_runs": 1, "concurrency_key": "{{ vars.a }}"}, "concurrency_key", "'vars' is not there"),
+        ({"max_active_runs": 1, "on_limit": "wait"}, "on_limit", "must be one of queue, reject, cancel_oldest"),
+        ({"defaults": {"slots": 2}}, "defaults.slots", "says how many slots"),
+    ],
+)
+def test_a_limit_that_cannot_be_is_told(keys: dict[str, Any], path: str, message: str) -> None:
+    made = told(document(step("a"), **keys))
+    assert list(made) == [path]
+    assert made[path].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("wait", "path", "message"),
+    [
+        ({}, "", "needs 'event' or 'approval'"),
+        ({"event": "e", "approval": {"title": "t"}}, "", "has both 'event' and 'approval'"),
+        ({"event": "approval:x"}, ".event", "names with 'approval:'"),
+        ({"event": "e", "schema": {"type": "txt"}}, ".schema.type", ""),
+        ({"approval": {"title": "t"}, "schema": {}}, ".schema", "belongs to an event"),
+        ({"approval": {"title": "t", "fields": {"a": {"type": "txt"}}}}, ".approval.fields.a.type", ""),
+        ({"approval": {"title": "{{ nothing }}"}}, ".approval.title", "'nothing' is not defined"),
+        ({"event": "{{ steps.b }}"}, ".event", "unknown step 'b'"),
+        ({"event": "e", "timeout": 0}, ".timeout", "must be above 0"),
+        ({"event": "e", "on_timeout": "wait"}, ".on_timeout", "must be one of fail, skip, continue"),
+    ],
+)
+def test_a_wait_that_cannot_be_is_told(wait: dict[str, Any], path: str, message: str) -> None:
+    made = told(document({"name": "a", "wait_for": wait}))
+    assert list(made) == [f"steps[0].wait_for{path}"]
+    assert made[f"steps[0].wait_for{path}"].startswith(message)
+
+
+@pytest.mark.parametrize("value", [-1, "tomorrow", True, []])
+def test_a_sleep_that_cannot_be_is_told(value: Any) -> None:
+    assert list(told(document({"name": "a", "sleep": value}))) == ["steps[0].sleep"]
 
 
 def test_celery_functions_are_not_run_yet() -> None:

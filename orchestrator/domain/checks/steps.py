@@ -23,6 +23,9 @@ def check_steps(draft: Draft, findings: Findings) -> None:
         _check_body(step, lambda key, at=index: draft.place(at, key), findings)  # type: ignore[misc]
         _check_start(draft, index, step, findings)
     _check_defaults(draft, findings)
+    for key in ("concurrency_key", "on_limit"):
+        if draft.document.get(key) is not None and draft.definition.max_active_runs is None:
+            findings.add(key, "goes with 'max_active_runs', which is not set")
     for name, step in draft.definition.handlers.items():
         _check_body(step, lambda key, at=name: draft.handler_place(at, key), findings)  # type: ignore[misc]
         if step.on_error is OnError.ABORT:
@@ -35,6 +38,8 @@ def _check_body(step: Step, place: Place, findings: Findings) -> None:
             place("input"),
             f"must be a map of the function's keyword arguments, or a template of one, not {kind(step.input)}",
         )
+    if step.slots != 1 and step.pool is None:
+        findings.add(place("slots"), "says how many slots of a 'pool' it takes, but no pool is named")
     if step.wait_for is not None:
         _check_wait(step.wait_for, place("wait_for"), findings)
     retry = step.retry

@@ -48,6 +48,7 @@ def check_templates(draft: Draft, findings: Findings, limits: Limits, *, edges_k
     for name, step in draft.definition.handlers.items():
         checker.handler(name, step)
     checker.value("vars", draft.definition.vars, Reader(RUN))
+    checker.value("concurrency_key", draft.definition.concurrency_key, Reader(frozenset({"input"})))
     checker.value("output", draft.definition.output, Reader(STEP))
     if edges_known:
         checker.check_upstream()

@@ -7,6 +7,7 @@ from orchestrator.domain.definition import (
     EdgeOn,
     FailureMode,
     OnError,
+    OnLimit,
     OnLost,
     OnReject,
     OnTimeout,
@@ -34,6 +35,7 @@ from orchestrator.domain.format.nested import Edges, Map, Steps, Strict
 from orchestrator.domain.format.waits import EventName, FormFields, Sleep
 
 MAX_ATTEMPTS = 1000
+MAX_SLOTS = 100_000
 
 
 class RetrySchema(Strict):
@@ -93,8 +95,6 @@ class _Unavailable(Strict):
 
     workflow = Unavailable("workflow")
     with_items = Unavailable("with_items")
-    pool = Unavailable("pool")
-    slots = Unavailable("slots")
     cache = Unavailable("cache")
     compensate = Unavailable("compensate")
 
@@ -117,6 +117,8 @@ class _Body(_Unavailable):
     publish_on_failure = Variables("Run variables to set when the step fails: templates that see `error`.")
     queue = Text("The Celery queue, or a template of it.", least=1, most=255)
     priority = Number("0 to 9; 9 goes first.", most=9, whole=True)
+    pool = Name("The pool whose slots an attempt takes: `orchestrator pools`.")
+    slots = Number("How many of the pool's slots an attempt takes; 1 by default.", least=1, most=MAX_SLOTS, whole=True)
 
 
 class _Doing(Strict):
@@ -180,6 +182,6 @@ class DocumentSchema(Strict):
     on_failure = Map(HandlerSchema, "Runs after the last step of a run that failed.")
     on_cancel = Map(HandlerSchema, "Runs after the last step of a run that was canceled.")
     on_finish = Map(HandlerSchema, "Runs after the last step of every run, after the other handler.")
-    max_active_runs = Unavailable("max_active_runs")
-    concurrency_key = Unavailable("concurrency_key")
-    on_limit = Unavailable("on_limit")
+    max_active_runs = Number("How many of its runs may be active at once.", least=1, most=MAX_SLOTS, whole=True)
+    concurrency_key = Text("Runs of each value of this template, over the run's input, are counted apart.", least=1)
+    on_limit = Choice("What becomes of a start past the limit: queue (the default), reject or cancel_oldest.", OnLimit)

@@ -24,6 +24,7 @@ from orchestrator.store.reads.find import find_run
 from orchestrator.store.reads.functions import list_functions
 from orchestrator.store.reads.logs import last_logs, list_logs
 from orchestrator.store.reads.page import Page
+from orchestrator.store.reads.pools import get_pool, list_pools
 from orchestrator.store.reads.runs import RunFilters, get_run, list_runs
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 from orchestrator.store.reads.steps import get_step, list_steps, step_counts
@@ -38,6 +39,7 @@ __all__ = [
     "StepBrief",
     "find_run",
     "get_brief",
+    "get_pool",
     "get_run",
     "get_step",
     "last_logs",
@@ -49,6 +51,7 @@ __all__ = [
     "list_events",
     "list_functions",
     "list_logs",
+    "list_pools",
     "list_runs",
     "list_steps",
     "list_workers",

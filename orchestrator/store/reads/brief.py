@@ -82,6 +82,7 @@ class StepBrief:
     error_type: str | None
     error_message: str | None
     wait: dict[str, Any] | None
+    pool: str | None
 
 
 _BRIEF = """
@@ -90,7 +91,7 @@ SELECT s.position, s.name, s.status, s.reason, s.attempt,
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.queue,
   s.started_at, s.finished_at, s.next_attempt_at, s.cancel_requested_at IS NOT NULL AS cancel_requested,
   s.progress, s.error ->> 'type' AS error_type, left(s.error ->> 'message', 1000) AS error_message,
-  CASE WHEN s.status = 'waiting' THEN s.wait END AS wait
+  CASE WHEN s.status = 'waiting' THEN s.wait END AS wait, s.pool
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
 WHERE s.run_id = :run_id {statuses} ORDER BY s.position LIMIT :limit
 """

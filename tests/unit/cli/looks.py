@@ -51,6 +51,7 @@ def brief(plan: Plan, name: str, status: str = "pending", **given: Any) -> StepB
         "error_type": "ValueError" if status == "failed" else None,
         "error_message": "no such card" if status == "failed" else None,
         "wait": None,
+        "pool": None,
     }
     return StepBrief(**(defaults | given))
 

@@ -1,0 +1,31 @@
+"""What an advance led to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from orchestrator.domain.cascade import Ended
+from orchestrator.services.scope import RunScope
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """`ready`: (position, queue) of the run's steps that may start now; `others`: queues of steps of other runs.
+
+    `halting`: see services/halt.py.
+    """
+
+    ready: tuple[tuple[int, str], ...] = ()
+    halting: bool = False
+    others: frozenset[str] = frozenset()
+
+    @property
+    def queues(self) -> frozenset[str]:
+        return self.others.union(queue for _, queue in self.ready)
+
+
+# Handed from advance.py to what it calls, and what starts steps through it.
+Advance = Callable[[Connection, RunScope, Sequence[Ended], Iterable[int]], Advanced]
