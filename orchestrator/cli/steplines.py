@@ -106,8 +106,11 @@ def _running(step: StepBrief, signs: Signs) -> Text:
 def _ready(step: StepBrief, around: Around) -> str:
     if step.next_attempt_at is None:
         paused = around.run is RunStatus.PAUSED
-        room = f"pool '{clean(step.pool)}'" if step.pool else f"queue '{clean(step.queue or '')}'"
-        return "ready; the run is paused" if paused else f"waits for room in {room}"
+        if paused:
+            return "ready; the run is paused"
+        if step.pool:
+            return f"waits for slots of pool '{clean(step.pool)}'"
+        return f"waits for room in queue '{clean(step.queue or '')}'"
     seconds = (step.next_attempt_at - around.now).total_seconds()
     when = f"next attempt in {duration(seconds)}" if seconds > 0 else "next attempt now"
     return f"{when}; the last one: {_error(step)}" if step.error_type else when
