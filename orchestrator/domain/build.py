@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.domain.definition import (
     HANDLER_NAMES,
     Approval,
     Backoff,
+    Cache,
     Definition,
     Edge,
     EdgeOn,
@@ -44,7 +46,7 @@ def build(document: Raw) -> Definition:
     retries: dict[int, Retry] = {}
     return Definition(
         name=document["name"],
-        steps=tuple([_step(with_defaults(raw, defaults), retries) for raw in document["steps"]]),
+        steps=tuple([_undoable(with_defaults(raw, defaults), defaults, retries) for raw in document["steps"]]),
         version=document.get("version"),
         label=document.get("label"),
         description=document.get("description"),
@@ -87,9 +89,26 @@ def with_defaults(step: Raw, defaults: Raw) -> Raw:
 
 
 def _handlers(document: Raw, defaults: Raw, retries: dict[int, Retry]) -> dict[str, Step]:
-    shared = {key: value for key, value in defaults.items() if key in _HANDLER_DEFAULTS}
     given = {name: document[name] for name in HANDLER_NAMES if document.get(name) is not None}
-    return {name: _step(shared | raw | {"name": name}, retries) for name, raw in given.items()}
+    return {name: _afterwards(raw, name, defaults, retries) for name, raw in given.items()}
+
+
+def _afterwards(raw: Raw, name: str, defaults: Raw, retries: dict[int, Retry]) -> Step:
+    """A step that runs after the others: a handler or a compensation."""
+    shared = {key: value for key, value in defaults.items() if key in _HANDLER_DEFAULTS}
+    return _step({**shared, **raw, "name": name}, retries)
+
+
+def _undoable(raw: Raw, defaults: Raw, retries: dict[int, Retry]) -> Step:
+    step, undo = _step(raw, retries), raw.get("compensate")
+    if undo is None:
+        return step
+    return replace(step, compensate=_afterwards(undo, compensation_name(step.name), defaults, retries))
+
+
+def compensation_name(step: str) -> str:
+    """What the step that undoes another is called."""
+    return f"compensate {step}"
 
 
 def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
@@ -117,9 +136,14 @@ def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
         priority=int(get("priority") or 0),
         pool=get("pool"),
         slots=int(get("slots") or 1),
+        cache=_cache(get("cache")),
         label=get("label"),
         description=get("description"),
     )
+
+
+def _cache(raw: Raw | None) -> Cache | None:
+    return None if raw is None else Cache(_seconds_or_template(raw.get("ttl")) or 0.0, raw.get("key"))
 
 
 def _wait_for(raw: Raw | None) -> WaitFor | None:

@@ -145,6 +145,15 @@ class WaitFor:
 
 
 @dataclass(frozen=True, slots=True)
+class Cache:
+    """Whose result may be used again: `key` is any JSON with templates (None: the step's input); `ttl` in seconds, or a
+    template of them."""
+
+    ttl: float | str
+    key: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step. `depends_on` decides its start, with `join` or, where all edges are plain, with `trigger_rule`."""
 
@@ -170,6 +179,8 @@ class Step:
     priority: int = 0
     pool: str | None = None
     slots: int = 1
+    cache: Cache | None = None
+    compensate: Step | None = None  # what undoes it, should the run not succeed
     label: str | None = None
     description: str | None = None
 

@@ -12,6 +12,7 @@ from orchestrator.domain.format.fields import Name, Part, alternatives
 from orchestrator.domain.format.nested import Edges, Map, Steps, Strict
 from orchestrator.domain.format.schemas import (
     ApprovalSchema,
+    CacheSchema,
     DefaultsSchema,
     DocumentSchema,
     EdgeSchema,
@@ -24,6 +25,7 @@ from orchestrator.domain.format.schemas import (
 _PARTS: dict[str, type[Strict]] = {
     "retry": RetrySchema,
     "approval": ApprovalSchema,
+    "cache": CacheSchema,
     "wait_for": WaitForSchema,
     "edge": EdgeSchema,
     "defaults": DefaultsSchema,

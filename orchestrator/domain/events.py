@@ -19,8 +19,8 @@ def approval_event(step: str) -> str:
 
 
 def waits(plan: Plan) -> list[PlanStep]:
-    """The steps and handlers that wait for an event or a decision."""
-    return [here for here in (*plan.steps, *plan.handlers.values()) if here.step.wait_for is not None]
+    """The steps, handlers and compensations that wait for an event or a decision."""
+    return [here for here in (*plan.steps, *plan.afterwards) if here.step.wait_for is not None]
 
 
 def event_of(step: Step) -> str | None:

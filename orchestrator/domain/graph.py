@@ -31,17 +31,31 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A definition ready to run: `steps[position]`; handlers follow the steps, `on_finish` last."""
+    """A definition ready to run: `steps[position]`; handlers follow the steps, `on_finish` last, then compensations."""
 
     definition: Definition
     steps: tuple[PlanStep, ...]
     handlers: dict[str, PlanStep]
+    compensations: dict[int, PlanStep]  # by the position of the step they undo
     positions: dict[str, int]  # by name, handlers included
 
     def at(self, position: int) -> PlanStep:
         if position < len(self.steps):
             return self.steps[position]
-        return self.handlers[HANDLER_NAMES[position - len(self.steps)]]
+        past = position - len(self.steps)
+        if past < len(HANDLER_NAMES):
+            return self.handlers[HANDLER_NAMES[past]]
+        return self.compensations[past - len(HANDLER_NAMES)]
+
+    @property
+    def extent(self) -> int:
+        """All positions are below this one."""
+        return 2 * len(self.steps) + len(HANDLER_NAMES)
+
+    @property
+    def afterwards(self) -> list[PlanStep]:
+        """What may run after the last step: handlers and compensations."""
+        return [*self.handlers.values(), *self.compensations.values()]
 
     def named(self, name: str) -> PlanStep:
         return self.at(self.positions[name])
@@ -66,7 +80,7 @@ def make_plan(definition: Definition) -> Plan:
     steps = tuple(_plan_step(i, step, sources[i], dependants[i]) for i, step in enumerate(order))
     handlers = _handlers(definition, len(steps))
     positions = position | {name: step.position for name, step in handlers.items()}
-    return Plan(definition, steps, handlers, positions)
+    return Plan(definition, steps, handlers, _compensations(steps), positions)
 
 
 def _plan_step(position: int, step: Step, sources: Sequence[int], dependants: Sequence[int]) -> PlanStep:
@@ -85,6 +99,12 @@ def edges_by_source(step: Step) -> Mapping[str, Sequence[tuple[int, Edge]]]:
 def _handlers(definition: Definition, first: int) -> dict[str, PlanStep]:
     place = {name: first + i for i, name in enumerate(HANDLER_NAMES)}
     return {name: _plan_step(place[name], step, (), ()) for name, step in definition.handlers.items()}
+
+
+def _compensations(steps: Sequence[PlanStep]) -> dict[int, PlanStep]:
+    first = len(steps) + len(HANDLER_NAMES)
+    undone = [(here.position, here.step.compensate) for here in steps]
+    return {place: _plan_step(first + place, step, (), ()) for place, step in undone if step is not None}
 
 
 def _by_depth(steps: Sequence[Step]) -> list[Step]:

@@ -51,8 +51,19 @@ class ErrorInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """A result's place: the JSON text of its key, and for how many seconds it may be used again."""
+
+    key: str
+    ttl: float
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of one attempt. `output_json` is the JSON text of `output`; `final` forbids another attempt."""
+    """The end of one attempt. `output_json` is the JSON text of `output`; `final` forbids another attempt.
+
+    `keep`: under what its output may be used again; `cached`: it is one that was used again.
+    """
 
     kind: OutcomeKind
     output: Any = None
@@ -61,6 +72,8 @@ class Outcome:
     retry_after: float | None = None
     final: bool = False
     suspension: Suspension | None = None
+    keep: Keep | None = None
+    cached: bool = False
 
     @classmethod
     def suspended(

@@ -68,6 +68,8 @@ def _kind_problems(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for index, step in enumerate(steps if isinstance(steps, list) else ()):
         if isinstance(step, dict):
             yield from _kind_problem(f"steps[{index}]", step, by_default)
+            if isinstance(step.get("compensate"), dict):
+                yield from _kind_problem(f"steps[{index}].compensate", step["compensate"], False)
     for name in HANDLER_NAMES:
         handler = document.get(name)
         if isinstance(handler, dict):

@@ -95,6 +95,7 @@ class Reason(StrEnum):
     UNREACHABLE = "unreachable"  # join no longer reachable, with on_unreachable: fail
     FUNCTION = "function"  # the function raised Skip
     ERROR = "error"  # the function raised, or its input or output could not be made
+    CACHED = "cached"  # an earlier result of the same function and key was taken
     TIMEOUT = "timeout"  # one attempt ran past `timeout`
     TOTAL_TIMEOUT = "total_timeout"
     LOST = "lost"  # the worker died and on_lost is fail

@@ -52,4 +52,9 @@ def _called(definition: Definition) -> list[tuple[str, str]]:
     """The functions called, each with its path."""
     steps = [(f"steps[{index}].function", step.function) for index, step in enumerate(definition.steps)]
     handlers = [(f"{name}.function", step.function) for name, step in definition.handlers.items()]
-    return [(path, name) for path, name in steps + handlers if name is not None]
+    undoing = [
+        (f"steps[{index}].compensate.function", step.compensate.function)
+        for index, step in enumerate(definition.steps)
+        if step.compensate is not None
+    ]
+    return [(path, name) for path, name in steps + undoing + handlers if name is not None]

@@ -15,6 +15,7 @@ REASONS: dict[Reason, str] = {
     Reason.UNREACHABLE: "too few of its dependencies were met",
     Reason.FUNCTION: "its function asked to skip it",
     Reason.ERROR: "it raised an error",
+    Reason.CACHED: "an earlier result was used again",
     Reason.TIMEOUT: "an attempt ran past its timeout",
     Reason.TOTAL_TIMEOUT: "its attempts together ran past its total timeout",
     Reason.LOST: "its worker died, and it is not to be run twice",

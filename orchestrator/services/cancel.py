@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from orchestrator.domain.cascade import StepRow
+from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import Reason, RunStatus
 from orchestrator.errors import Conflict
 from orchestrator.services.advance import advance
@@ -20,7 +24,7 @@ def cancel(engine: Engine, run_id: str, *, reason: str | None = None, force: boo
 
     Graceful: `ctx.canceled` turns true in running attempts, their results are kept, they are not tried again.
     `force`: running attempts are fenced off and end `canceled` now. A forced cancel may follow a graceful one,
-    and also cuts off lifecycle handlers.
+    and also cuts off lifecycle handlers and compensations.
     """
     with engine.db.transaction() as conn:
         facts = runs.load_run(conn, run_id)
@@ -29,10 +33,11 @@ def cancel(engine: Engine, run_id: str, *, reason: str | None = None, force: boo
         facts = runs.load_run(conn, run_id)  # as it is under the locks
         if facts.status.terminal:
             raise Conflict(f"the run is {facts.status}: it cannot be canceled")
-        closing = facts.handler_stage > 0
+        closing = facts.final_status is not None and _steps_are_over(plan, rows)
         if closing and not force:
             raise Conflict(
-                f"the run is ending as {facts.final_status}, its handlers are under way: only force cuts them off"
+                f"the run is ending as {facts.final_status}, its handlers or compensations are under way:"
+                " only force cuts them off"
             )
         stop_steps(conn, plan, run_id, rows, Reason.CANCELED, running=force, handlers=closing)
         steps.request_cancel(conn, run_id, len(plan.steps))
@@ -41,3 +46,8 @@ def cancel(engine: Engine, run_id: str, *, reason: str | None = None, force: boo
         events.act(conn, run_id, "run.cancel", "cancel", actor, reason, force=force)
         closed = close_run(conn, RunScope(engine, conn, plan, run_id), advance)
     dispatch(engine, closed.queues)
+
+
+def _steps_are_over(plan: Plan, rows: Mapping[int, StepRow]) -> bool:
+    """What still runs are handlers and compensations."""
+    return all(row.status.terminal for position, row in rows.items() if position < len(plan.steps))

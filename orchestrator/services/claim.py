@@ -13,20 +13,21 @@ from orchestrator.domain.definition import Step
 from orchestrator.domain.expressions import Limits, compile_template
 from orchestrator.domain.inputs import check_input
 from orchestrator.domain.masking import MASK, NOTHING_SECRET, Masker
-from orchestrator.domain.outcome import ErrorInfo, Outcome
+from orchestrator.domain.outcome import ErrorInfo, Keep, Outcome
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, InvalidInput, UnstorableValue
 from orchestrator.functions import FunctionSpec, UnknownFunction
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope, step_view
 from orchestrator.services.sites import Reads, Site
-from orchestrator.store import batch, steps
+from orchestrator.store import batch, results, steps
 from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease, Queued
 
 Render = Callable[[Any, Mapping[str, Any] | None], Any]
 # What an attempt gets whose total_timeout ran out on its way here: it ends by its timeout, as any other.
 _SHORTEST = 0.001
+_MOST_KEY = 1 << 20  # bytes of a kept result's key
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A call ready to be made; `timeout` in seconds."""
+    """A call ready to be made; `timeout` in seconds; `keep`: under what its result may be used again."""
 
     claimed: Claimed
     step: Step
@@ -57,6 +58,7 @@ class Prepared:
     input_json: str
     timeout: float | None
     masker: Masker
+    keep: Keep | None = None
 
 
 class NotPrepared(Exception):
@@ -101,7 +103,9 @@ def prepare(engine: Engine, claimed: Claimed) -> Prepared:
     with engine.db.transaction(lazy=True) as conn:
         plan = engine.plans.get(conn, claimed.revision_id)
         step = engine.effective(plan.at(claimed.position).step)
-        prepared, total = _prepare(engine, claimed, step, RunScope(engine, conn, plan, claimed.run_id).render)
+        scope = RunScope(engine, conn, plan, claimed.run_id)
+        prepared, total = _prepare(engine, claimed, step, scope.render)
+        prepared = replace(prepared, keep=_cached(scope, prepared))
         if prepared.timeout is None and total is None:
             return prepared
         allowed = steps.arm_deadlines(conn, claimed.step_id, claimed.token, prepared.timeout, total)
@@ -119,6 +123,22 @@ def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tu
         raise refused(engine, error) from error
     _check_arguments(spec, kwargs, input_json)
     return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker), total
+
+
+def _cached(scope: RunScope, prepared: Prepared) -> Keep | None:
+    """Under what the result is kept; raises `NotPrepared` with one that was, if it may be used again."""
+    cache = prepared.step.cache
+    if cache is None:
+        return None
+    try:
+        key = prepared.input_json if cache.key is None else storable(scope.render(cache.key), max_bytes=_MOST_KEY)[1]
+        ttl = seconds(scope.render(cache.ttl), "cache.ttl") or 0.0
+    except (ExpressionError, UnstorableValue) as error:
+        raise refused(scope.engine, error) from error
+    found = results.find_result(scope.conn, results.Place(scope.facts.app, prepared.spec.name, key))
+    if found is None:
+        return Keep(key, ttl)
+    raise NotPrepared(replace(Outcome.succeeded(json.loads(found), found), cached=True), prepared.input_json)
 
 
 def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict[str, Any], str] | None:

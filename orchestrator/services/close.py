@@ -29,7 +29,7 @@ _STATUS_HANDLER = {
 
 
 def close_run(conn: Connection, scope: RunScope, advance: Advance) -> Advanced:
-    """End the run if nothing of it is open, or start its next handler.
+    """End the run if nothing of it is open, or start its next compensation or handler.
 
     The run's row is locked last of all, and only by steps that leave no dependant open; of two that end at
     the same time the second sees the first (docs/adr/0004). A paused run starts no handler and does not end, and
@@ -41,6 +41,9 @@ def close_run(conn: Connection, scope: RunScope, advance: Advance) -> Advanced:
     if facts.handler_stage == 0:
         facts = _decide(conn, scope, facts)
     final = facts.final_status or RunStatus.SUCCEEDED
+    undo = _next_to_undo(conn, scope, final) if facts.handler_stage == 0 else None
+    if undo is not None:
+        return _start_handler(conn, scope, undo, advance)
     for stage, name in ((1, _STATUS_HANDLER[final]), (2, "on_finish")):
         handler = scope.plan.handlers.get(name)
         if stage > facts.handler_stage and handler is not None:
@@ -49,6 +52,18 @@ def close_run(conn: Connection, scope: RunScope, advance: Advance) -> Advanced:
     run_transition.end_run(conn, scope.run_id, final)
     events.record(conn, scope.run_id, f"run.{final}")
     return Advanced(others=_admitted(conn, scope, facts, advance))
+
+
+def _next_to_undo(conn: Connection, scope: RunScope, final: RunStatus) -> PlanStep | None:
+    """The compensation of the step that succeeded last and is not undone yet, when the run does not succeed.
+
+    One after the other: the next one follows whatever the end of this one is.
+    """
+    if final is RunStatus.SUCCEEDED or not scope.plan.compensations:
+        return None
+    pairs = {place: undo.position for place, undo in scope.plan.compensations.items()}
+    last = steps.last_not_undone(conn, scope.run_id, pairs)
+    return None if last is None else scope.plan.compensations[last]
 
 
 def _admitted(conn: Connection, scope: RunScope, facts: RunFacts, advance: Advance) -> frozenset[str]:

@@ -22,7 +22,7 @@ from orchestrator.services.halt import apply_halt
 from orchestrator.services.make_room import make_room
 from orchestrator.services.scope import RunScope
 from orchestrator.services.settle import settle
-from orchestrator.store import active, events, lease, runs, transition
+from orchestrator.store import active, events, lease, results, runs, transition
 from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
@@ -166,6 +166,13 @@ def _admit(engine: Engine, workflow_id: str, key: str) -> frozenset[str]:
     return queues
 
 
+def forget_results(engine: Engine) -> set[str]:
+    """Results whose time is over are removed."""
+    with engine.db.transaction() as conn:
+        results.forget_expired(conn, engine.settings.batch)
+    return set()
+
+
 def resend(engine: Engine) -> set[str]:
     """Steps no worker has claimed for a while are sent again, if their queue has run dry: their message is lost.
 
@@ -202,6 +209,7 @@ DUTIES: tuple[Duty, ...] = (
     carry_out_halts,
     withdraw_paused,
     admit_pending,
+    forget_results,
     resend,
     find_ready,
 )

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from orchestrator.domain.cascade import StepRow
-from orchestrator.domain.definition import HANDLER_NAMES, OnError
+from orchestrator.domain.definition import OnError
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.recount import recount
 from orchestrator.domain.states import Reason, RunStatus, StepStatus
@@ -85,9 +85,9 @@ def stop_steps(
 ) -> None:
     """Cancel what has not started, what waits without a worker, and what runs; `rows` are the run's, locked.
 
-    Lifecycle handlers are left, unless they are asked for. Dependants' tallies are counted on.
+    Lifecycle handlers and compensations are left, unless they are asked for. Dependants' tallies are counted on.
     """
-    limit = len(plan.steps) + (len(HANDLER_NAMES) if handlers else 0)
+    limit = plan.extent if handlers else len(plan.steps)
     stopped = transition.cancel_unstarted(conn, run_id, reason, limit, waiting=waiting)
     if running:
         stopped += transition.cancel_running(conn, run_id, reason, limit)

@@ -88,7 +88,7 @@ def _call(engine: Engine, prepared: Prepared, link: AttemptLink, log: logging.Lo
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a user's function raises is the attempt's end
         return outcome_of(error, prepared.timeout)
-    return Outcome.succeeded(value, text)
+    return replace(Outcome.succeeded(value, text), keep=prepared.keep)
 
 
 def make_context(prepared: Prepared, link: AttemptLink, log: logging.Logger) -> AttemptContext:

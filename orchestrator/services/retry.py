@@ -26,7 +26,8 @@ _AGAIN = frozenset({StepStatus.FAILED, StepStatus.CANCELED, StepStatus.UPSTREAM_
 def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str = "cli") -> int:
     """Retry; how many steps were opened again. Raises `NotFound`, or `Conflict` when the run did not end badly.
 
-    Opened again: failed, canceled and upstream-failed steps, and skipped ones that depend on such. Each has its
+    Opened again: failed, canceled and upstream-failed steps, skipped ones that depend on such, and succeeded ones whose
+    compensation has undone them. Each has its
     attempts anew; their history stays.
     """
     with engine.db.transaction() as conn:
@@ -38,7 +39,7 @@ def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str 
             raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")
         _check_limit(conn, plan, facts)
         statuses = {position: row.status for position, row in rows.items()}
-        opened = _to_open(plan, statuses)
+        opened = _to_open(plan, statuses, _undone(conn, plan, run_id))
         transition.reopen_steps(conn, run_id, {p: _max_attempts(plan, p) for p in sorted(opened)})
         statuses |= dict.fromkeys(opened, StepStatus.PENDING)
         steps.set_tallies(conn, run_id, recount(plan, statuses, {p: r.edge_truth for p, r in rows.items()}), rows)
@@ -62,12 +63,18 @@ def _check_limit(conn: Connection, plan: Plan, facts: RunFacts) -> None:
         raise Conflict(f"{most} runs are active already, which is the workflow's limit (max_active_runs)")
 
 
-def _to_open(plan: Plan, statuses: Mapping[int, StepStatus]) -> set[int]:
+def _undone(conn: Connection, plan: Plan, run_id: str) -> set[int]:
+    """Steps whose work was undone by their compensation."""
+    pairs = {place: undo.position for place, undo in plan.compensations.items()}
+    return steps.find_undone(conn, run_id, pairs) if pairs else set()
+
+
+def _to_open(plan: Plan, statuses: Mapping[int, StepStatus], undone: set[int]) -> set[int]:
     opened: set[int] = set()
     for step in plan.steps:
         status = statuses[step.position]
         skipped_after_it = status is StepStatus.SKIPPED and not opened.isdisjoint(step.sources)
-        if status in _AGAIN or skipped_after_it:
+        if status in _AGAIN or skipped_after_it or step.position in undone:
             opened.add(step.position)
     return opened
 

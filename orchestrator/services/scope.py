@@ -153,8 +153,8 @@ class RunScope:
 
 
 def run_view(facts: RunFacts) -> dict[str, Any]:
-    """The scope `run`. Handlers see what the run is about to end as, and its error."""
-    status = facts.final_status if facts.handler_stage and facts.final_status else facts.status
+    """The scope `run`. Handlers and compensations see what the run is about to end as, and its error."""
+    status = facts.final_status if facts.closing and facts.final_status else facts.status
     return {
         "id": facts.id,
         "root_id": facts.root_id,

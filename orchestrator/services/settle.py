@@ -27,7 +27,7 @@ from orchestrator.services.claim import Claimed, claimed_from
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
 from orchestrator.services.scope import RunScope
-from orchestrator.store import events, logs, pools, steps, transition
+from orchestrator.store import events, logs, pools, results, steps, transition
 from orchestrator.store.logs import LogLine
 from orchestrator.store.transition import Lease
 
@@ -87,8 +87,17 @@ class _Settling:
         if outcome.kind is OutcomeKind.SUCCEEDED:
             outcome = self._publish(outcome)
         if outcome.kind is OutcomeKind.SUCCEEDED:
-            return self._end(outcome, End(StepStatus.SUCCEEDED))
+            self._keep(outcome)
+            return self._end(outcome, End(StepStatus.SUCCEEDED, Reason.CACHED if outcome.cached else None))
         return self._judge(outcome)
+
+    def _keep(self, outcome: Outcome) -> None:
+        """A result that may be used again is stored with the step's end: undone with it if the claim was lost."""
+        keep, output_json = outcome.keep, outcome.output_json
+        if keep is None or output_json is None:
+            return
+        place = results.Place(self.scope.facts.app, self.step.function or "", keep.key)
+        results.keep_result(self.conn, place, output_json, keep.ttl, self.claimed.step_id, self.claimed.token)
 
     def freed(self) -> frozenset[str]:
         """The queue of the step that is next for the pool's slots this attempt has given back."""

@@ -75,7 +75,8 @@ def _constant(value: Any, max_bytes: int) -> str | None:
 
 
 def _reads(step: Step, template: Template) -> Reads:
-    if step.kind is not StepKind.FUNCTION or step.timeout is not None or step.total_timeout is not None:
+    timed = step.timeout is not None or step.total_timeout is not None
+    if step.kind is not StepKind.FUNCTION or step.cache is not None or timed:
         return Reads.RUN
     if template.constant:
         return Reads.NOTHING
@@ -95,13 +96,14 @@ def _positions(plan: Plan, template: Template) -> tuple[int, ...]:
 def plain_dependants(plan: Plan, position: int, functions: Registry) -> tuple[tuple[int, str], ...] | None:
     """The step's dependants with the queues they go to, if its success is plain: it needs no rule and no template.
 
-    It publishes nothing and takes no pool's slots; every dependant is such a function step without `when` that needs
-    all its sources, asks for this success by an edge without `when`, and goes to a queue that is known. A step without
-    dependants is plain when the run's end is: no handlers, `output`, `output_schema` or limit. None: it is not plain.
+    It publishes nothing, keeps no result, and takes no pool's slots, as none of its dependants does; every dependant is
+    a function step without `when` that needs all its sources, asks for this success by an edge without `when`, and goes
+    to a queue that is known. A step without dependants is plain when the run's end is: no handlers, `output`,
+    `output_schema` or limit. None: it is not plain.
     """
-    if position >= len(plan.steps) or plan.at(position).step.publish or plan.at(position).step.pool:
-        return None
     here = plan.at(position)
+    if position >= len(plan.steps) or here.step.publish or here.step.pool or here.step.cache:
+        return None
     if not here.dependants:
         return () if _ends_plainly(plan) else None
     found = []

@@ -89,6 +89,11 @@ class RunFacts:
     started_at: datetime | None
     now: datetime
 
+    @property
+    def closing(self) -> bool:
+        """Its steps have ended, and what it ends as is decided; its compensations and handlers run."""
+        return self.final_status is not None and (self.handler_stage > 0 or self.status is RunStatus.RUNNING)
+
 
 _FACTS = """
 SELECT r.id, r.workflow_id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, a.config, r.status,

@@ -345,6 +345,18 @@ audit_log = Table(
     Index("audit_log_target_idx", "target_id", "id"),
 )
 
+# Results that may be used again; `key_hash`: SHA-256 of the key's JSON text.
+function_results = Table(
+    "function_results",
+    metadata,
+    Column("app", Text, primary_key=True),
+    Column("function", Text, primary_key=True),
+    Column("key_hash", Text, primary_key=True),
+    Column("output", JSON, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Index("function_results_expires_idx", "expires_at"),
+)
+
 pools = Table(
     "pools",
     metadata,

@@ -22,6 +22,8 @@ def check_steps(draft: Draft, findings: Findings) -> None:
             findings.add(f"steps[{index}].name", f"'{step.name:.255}' is already the name of steps[{first}]")
         _check_body(step, lambda key, at=index: draft.place(at, key), findings)  # type: ignore[misc]
         _check_start(draft, index, step, findings)
+        if step.compensate is not None:
+            _check_undo(draft, index, step.compensate, findings)
     _check_defaults(draft, findings)
     for key in ("concurrency_key", "on_limit"):
         if draft.document.get(key) is not None and draft.definition.max_active_runs is None:
@@ -38,6 +40,8 @@ def _check_body(step: Step, place: Place, findings: Findings) -> None:
             place("input"),
             f"must be a map of the function's keyword arguments, or a template of one, not {kind(step.input)}",
         )
+    if step.cache is not None and step.kind is not StepKind.FUNCTION:
+        findings.add(place("cache"), "goes with a function, whose result it keeps")
     if step.slots != 1 and step.pool is None:
         findings.add(place("slots"), "says how many slots of a 'pool' it takes, but no pool is named")
     if step.wait_for is not None:
@@ -47,6 +51,15 @@ def _check_body(step: Step, place: Place, findings: Findings) -> None:
         findings.add(
             place("retry") + ".max_delay", f"must be at least the delay ({retry.delay:g}), not {retry.max_delay:g}"
         )
+
+
+def _check_undo(draft: Draft, index: int, undo: Step, findings: Findings) -> None:
+    place = f"steps[{index}].compensate"
+    _check_body(undo, lambda key: child(place, key), findings)
+    if undo.on_error is OnError.ABORT:
+        findings.add(f"{place}.on_error", "a compensation cannot abort: the run has already failed")
+    if undo.name in draft.names:
+        findings.add(f"steps[{draft.first_of[undo.name]}].name", f"'{undo.name:.255}' is the name of a compensation")
 
 
 def _check_wait(wait: WaitFor, place: str, findings: Findings) -> None:

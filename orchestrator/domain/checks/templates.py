@@ -72,6 +72,8 @@ class _Checker:
             return self.draft.place(index, key)
 
         self._body(step, place, partial(Reader, step=step.name))
+        if step.compensate is not None:
+            self._body(step.compensate, lambda key: child(place("compensate"), key), Reader)
         for at, edge in enumerate(step.depends_on):
             if edge.when is not None:
                 self._edge(edge, child(edge_place(self.draft, index, at), "when"))
@@ -95,6 +97,9 @@ class _Checker:
                 continue
             if value and isinstance(value, str | dict | list):
                 self.value(place(key), value, reads(names))
+        if step.cache is not None:
+            for key, asked in (("key", step.cache.key), ("ttl", step.cache.ttl)):
+                self.value(child(place("cache"), key), asked, reads(STEP))
         if step.wait_for is not None:
             for at, value in _asked(step.wait_for, place("wait_for")):
                 self.value(at, value, reads(STEP))

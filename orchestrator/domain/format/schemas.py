@@ -56,6 +56,13 @@ class RetrySchema(Strict):
     while_ = Condition("Tried again only while this expression over `error` and `attempt` is true.", key="while")
 
 
+class CacheSchema(Strict):
+    about = "cache"
+
+    key = AnyJson("What makes two calls the same: any JSON with templates; the step's input by default.")
+    ttl = Seconds("Seconds a result may be used again, or a template.", above=True, template=True, required=True)
+
+
 class EdgeSchema(Strict):
     about = "a dependency"
 
@@ -95,8 +102,6 @@ class _Unavailable(Strict):
 
     workflow = Unavailable("workflow")
     with_items = Unavailable("with_items")
-    cache = Unavailable("cache")
-    compensate = Unavailable("compensate")
 
 
 class _Body(_Unavailable):
@@ -117,6 +122,7 @@ class _Body(_Unavailable):
     publish_on_failure = Variables("Run variables to set when the step fails: templates that see `error`.")
     queue = Text("The Celery queue, or a template of it.", least=1, most=255)
     priority = Number("0 to 9; 9 goes first.", most=9, whole=True)
+    cache = Map(CacheSchema, "Take the result of an earlier call of the function with the same key, if there is one.")
     pool = Name("The pool whose slots an attempt takes: `orchestrator pools`.")
     slots = Number("How many of the pool's slots an attempt takes; 1 by default.", least=1, most=MAX_SLOTS, whole=True)
 
@@ -154,6 +160,7 @@ class StepSchema(_Body, _Doing, _Edged):
     about = "a step"
 
     name = StepName("The step's name, unique in the workflow.", required=True)
+    compensate = Map(HandlerSchema, "What undoes the step: runs if it succeeded and the run fails or is canceled.")
     depends_on = Edges(EdgeSchema, "The steps that must end before this one: names, or maps of step, on and when.")
     label = Text("What people see instead of the name.")
     description = Text("For people.")
