@@ -1,4 +1,4 @@
-"""The database that the migrations make is the one store/tables.py describes."""
+"""The database that the migrations make is the one store/tables describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables, as SQLAlchemy Core. CHECKs refuse impossible rows; migrations/ holds the same as DDL, tested equal.
+"""Runs, their steps, and what happens to them.
 
 Hot tables (steps, attempts, logs, events) carry no foreign keys but the step's to its run: they are written many
 times a second and removed with their run.
@@ -12,91 +12,20 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    DateTime,
     ForeignKey,
     Identity,
     Index,
     Integer,
-    MetaData,
     SmallInteger,
     Table,
     Text,
     UniqueConstraint,
-    Uuid,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from orchestrator import clock
-from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, STEP_OPEN, STEP_TERMINAL, RunStatus, StepStatus
-
-metadata = MetaData(
-    naming_convention={
-        "pk": "%(table_name)s_pkey",
-        "fk": "%(table_name)s_%(column_0_name)s_fkey",
-        "uq": "%(table_name)s_%(column_0_N_name)s_key",
-        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
-        "ck": "%(table_name)s_%(constraint_name)s_check",
-    }
-)
-
-Id = Uuid(as_uuid=False)
-Instant = DateTime(timezone=True)
-NOW = text(clock.NOW)
-
-
-def one_of(statuses: frozenset[RunStatus] | frozenset[StepStatus]) -> str:
-    """The statuses as an SQL list, in a fixed order."""
-    return "(" + ", ".join(f"'{status}'" for status in sorted(statuses)) + ")"
-
-
-groups = Table(
-    "groups",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("name_key", Text, nullable=False, unique=True),
-    Column("created_at", Instant, nullable=False, server_default=NOW),
-)
-
-apps = Table(
-    "apps",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("name_key", Text, nullable=False, unique=True),
-    Column("group_id", Id, ForeignKey("groups.id")),
-    Column("config", JSON, nullable=False, server_default="{}"),
-    Column("created_at", Instant, nullable=False, server_default=NOW),
-)
-
-workflows = Table(
-    "workflows",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("name_key", Text, nullable=False),
-    Column("app_id", Id, ForeignKey("apps.id")),
-    Column("group_id", Id, ForeignKey("groups.id")),
-    Column("latest_revision", Integer, nullable=False),
-    Column("created_at", Instant, nullable=False, server_default=NOW),
-    CheckConstraint("num_nonnulls(app_id, group_id) = 1", name="one_owner"),
-    UniqueConstraint("app_id", "name_key"),
-    UniqueConstraint("group_id", "name_key"),
-)
-
-workflow_revisions = Table(
-    "workflow_revisions",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("workflow_id", Id, ForeignKey("workflows.id", ondelete="CASCADE"), nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("version", Text),
-    Column("document", JSON, nullable=False),
-    Column("content_hash", Text, nullable=False),
-    Column("created_at", Instant, nullable=False, server_default=NOW),
-    UniqueConstraint("workflow_id", "number"),
-)
+from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, STEP_OPEN, STEP_TERMINAL
+from orchestrator.store.tables.base import NOW, Id, Instant, metadata, one_of
 
 workflow_runs = Table(
     "workflow_runs",
@@ -329,69 +258,4 @@ run_events = Table(
     Column("at", Instant, nullable=False, server_default=NOW),
     Column("data", JSON),
     Index("run_events_run_idx", "run_id", "id"),
-)
-
-audit_log = Table(
-    "audit_log",
-    metadata,
-    Column("id", BigInteger, Identity(), primary_key=True),
-    Column("at", Instant, nullable=False, server_default=NOW),
-    Column("actor", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("target_kind", Text, nullable=False),
-    Column("target_id", Text, nullable=False),
-    Column("reason", Text),
-    Column("data", JSON),
-    Index("audit_log_target_idx", "target_id", "id"),
-)
-
-# Results that may be used again; `key_hash`: SHA-256 of the key's JSON text.
-function_results = Table(
-    "function_results",
-    metadata,
-    Column("app", Text, primary_key=True),
-    Column("function", Text, primary_key=True),
-    Column("key_hash", Text, primary_key=True),
-    Column("output", JSON, nullable=False),
-    Column("expires_at", Instant, nullable=False),
-    Index("function_results_expires_idx", "expires_at"),
-)
-
-pools = Table(
-    "pools",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("slots", Integer, nullable=False),
-    Column("description", Text),
-    Column("changed_at", Instant, nullable=False, server_default=NOW),
-    CheckConstraint("slots >= 0", name="slots"),
-)
-
-functions = Table(
-    "functions",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("module", Text, nullable=False),
-    Column("queue", Text),
-    Column("description", Text),
-    Column("input_schema", JSON),
-    Column("retry", JSON),
-    Column("seen_at", Instant, nullable=False, server_default=NOW),
-)
-
-workers = Table(
-    "workers",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("host", Text, nullable=False),
-    Column("pid", Integer, nullable=False),
-    Column("queues", ARRAY(Text), nullable=False, server_default="{}"),
-    Column("concurrency", Integer, nullable=False, server_default="0"),
-    Column("pool", Text),
-    Column("version", Text, nullable=False),
-    Column("started_at", Instant, nullable=False, server_default=NOW),
-    Column("seen_at", Instant, nullable=False, server_default=NOW),
-    Column("stopped_at", Instant),
-    CheckConstraint("kind IN ('worker', 'beat')", name="kind"),
 )

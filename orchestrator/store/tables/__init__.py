@@ -1,0 +1,39 @@
+"""The tables, as SQLAlchemy Core. CHECKs refuse impossible rows; migrations/ holds the same as DDL, tested equal."""
+
+from __future__ import annotations
+
+from orchestrator.store.tables.base import metadata, one_of
+from orchestrator.store.tables.definitions import apps, groups, workflow_revisions, workflows
+from orchestrator.store.tables.runs import (
+    HOLDS_SLOTS,
+    WAITS_FOR_SLOTS,
+    run_events,
+    step_logs,
+    workflow_run_steps,
+    workflow_runs,
+    workflow_signals,
+    workflow_step_attempts,
+)
+from orchestrator.store.tables.shared import audit_log, function_results, functions, pools, workers
+
+__all__ = [
+    "HOLDS_SLOTS",
+    "WAITS_FOR_SLOTS",
+    "apps",
+    "audit_log",
+    "function_results",
+    "functions",
+    "groups",
+    "metadata",
+    "one_of",
+    "pools",
+    "run_events",
+    "step_logs",
+    "workers",
+    "workflow_revisions",
+    "workflow_run_steps",
+    "workflow_runs",
+    "workflow_signals",
+    "workflow_step_attempts",
+    "workflows",
+]
