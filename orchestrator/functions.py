@@ -13,6 +13,7 @@ from typing import Any, TypeVar, overload
 
 from orchestrator.domain.definition import Backoff, Retry
 from orchestrator.domain.near import did_you_mean, near_hint
+from orchestrator.domain.rate import Rate, parse_rate
 from orchestrator.errors import InvalidConfig, OrchestratorError, Problem
 
 Callee = TypeVar("Callee", bound=Callable[..., Any])
@@ -25,7 +26,7 @@ BUILT_IN = "workers.functions"  # the package of those that every worker has
 class FunctionSpec:
     """A registered function. `wants_context`: it has a parameter named `ctx`, which receives the attempt's context.
 
-    `queue`, `retry` and `timeout` (seconds) hold for steps that do not set their own.
+    `queue`, `retry` and `timeout` (seconds) hold for steps that do not set their own; `rate` for all workers together.
     """
 
     name: str
@@ -37,6 +38,7 @@ class FunctionSpec:
     timeout: float | None = None
     input_schema: Mapping[str, Any] | None = None
     description: str | None = None
+    rate: Rate | None = None
 
 
 class UnknownFunction(OrchestratorError):
@@ -90,7 +92,7 @@ registry = Registry()
 
 
 def make_spec(call: Callable[..., Any], name: str | None = None, **options: Any) -> FunctionSpec:
-    """The spec of a callable; its name defaults to `module.qualname`."""
+    """The spec of a callable; its name defaults to `module.qualname`. Raises `ValueError` for a `rate` that is none."""
     module = getattr(call, "__module__", None) or "?"
     described = inspect.getdoc(call)
     return FunctionSpec(
@@ -99,6 +101,7 @@ def make_spec(call: Callable[..., Any], name: str | None = None, **options: Any)
         module=module,
         wants_context=_wants_context(call),
         description=options.pop("description", None) or (described.splitlines()[0] if described else None),
+        rate=parse_rate(rate) if (rate := options.pop("rate", None)) is not None else None,
         **options,
     )
 
@@ -120,9 +123,13 @@ def function(
     retry: Retry | None = ...,
     timeout: float | None = ...,
     input_schema: Mapping[str, Any] | None = ...,
+    rate: str | None = ...,
 ) -> Callable[[Callee], Callee]: ...
 def function(call: Callee | None = None, **options: Any) -> Callee | Callable[[Callee], Callee]:
-    """Register a step function: `@function` or `@function(name="payments.charge", queue="io", timeout=30)`."""
+    """Register a step function: `@function` or `@function(name="payments.charge", queue="io", timeout=30)`.
+
+    `rate="10/s"`: all workers together call it at most so often.
+    """
 
     def decorate(decorated: Callee) -> Callee:
         registry.add(decorated, **options)

@@ -74,6 +74,9 @@ def waiting(wait: Mapping[str, Any], now: datetime) -> str:
     match wait.get("for"):
         case "time":
             return f"sleeps for another {left}"
+        case "rate":
+            called = f"'{clean(wait['function'])}' is called {wait['rate']} at most"
+            return f"waits for its turn: {called} ({left} left)"
         case "approval":
             return f"waits for a decision: {one_line(clean(wait['title']))}" + (f" ({left} left)" if left else "")
         case _:

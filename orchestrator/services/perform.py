@@ -17,6 +17,7 @@ from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLate
 from orchestrator.services.claim import Claimed, NotPrepared, Prepared, prepare
 from orchestrator.services.engine import Engine
 from orchestrator.services.kinds.go_on import KINDS, go_on
+from orchestrator.services.kinds.turn import wait_for_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ def perform(
     if step.kind in KINDS:
         turn = go_on(engine, claimed, engine.effective(step))
         return Performed(turn.outcome, turn.input_json)
+    spec = engine.functions.get(step.function or "")
+    if spec is not None and spec.rate is not None:
+        early = wait_for_turn(engine, claimed, spec.name, spec.rate)
+        if early is not None:
+            return Performed(early, None)
     try:
         prepared = prepare(engine, claimed)
     except NotPrepared as refused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -92,11 +92,11 @@ class Database:
         if self._lock_timeout is not None:
             limit_lock_waits(connection, self._lock_timeout)
 
-    def call(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows of one statement (`%s` for each value) that is a transaction of its own: one round trip.
+    def call(self, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of one statement (`%s` or `%(name)s` for each value) that is a transaction of its own.
 
-        It has connections of its own, as many as there are calls at a time. Raises `Unreachable` as `transaction`
-        does, and what the driver raises for a statement that fails.
+        One round trip. It has connections of its own, as many as there are calls at a time. Raises `Unreachable` as
+        `transaction` does, and what the driver raises for a statement that fails.
         """
         connection = self._calling()
         if time.monotonic() - self._planned.get(connection, 0.0) > _PLANS_SECONDS:

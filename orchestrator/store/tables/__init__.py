@@ -14,13 +14,14 @@ from orchestrator.store.tables.runs import (
     workflow_signals,
     workflow_step_attempts,
 )
-from orchestrator.store.tables.shared import audit_log, function_results, functions, pools, workers
+from orchestrator.store.tables.shared import audit_log, function_rates, function_results, functions, pools, workers
 
 __all__ = [
     "HOLDS_SLOTS",
     "WAITS_FOR_SLOTS",
     "apps",
     "audit_log",
+    "function_rates",
     "function_results",
     "functions",
     "groups",

@@ -43,6 +43,14 @@ function_results = Table(
     Index("function_results_expires_idx", "expires_at"),
 )
 
+function_rates = Table(
+    "function_rates",
+    metadata,
+    Column("function", Text, primary_key=True),
+    # The theoretical arrival time of the next call (store/rates.py).
+    Column("arrival_at", Instant, nullable=False),
+)
+
 pools = Table(
     "pools",
     metadata,
