@@ -74,7 +74,7 @@ def _facts(page: RunPage, signs: Signs, width: int | None) -> Iterator[Text]:
     if because:
         yield _fact("why", because)
     yield _fact("run", Text(f"{run.id}, revision {run.revision}, app {clean(run.app)}"))
-    yield _fact("started", Text(_times(run)))
+    yield _fact("started" if run.started_at is not None else "created", Text(_times(run)))
     if run.deadline_at is not None and not run.status.terminal:
         yield _fact("deadline", Text(local(run.deadline_at)))
     if view["tags"]:
@@ -118,6 +118,14 @@ def step_table(steps: Sequence[StepBrief], around: Around, signs: Signs, width: 
     return table(_COLUMNS, rows, width, indent=2)
 
 
+def _answer(run_id: str, step: StepBrief) -> tuple[str, str]:
+    """The command that ends a wait."""
+    wait = step.wait or {}
+    if wait["for"] == "approval":
+        return f"approve {run_id} {shell_argument(step.name)}", "or reject; --field NAME=VALUE fills in the form"
+    return f"signal {run_id} {shell_argument(wait['event'])} '{{}}'", f"what '{clean(step.name)}' waits for"
+
+
 def hints(page: RunPage) -> list[Text]:
     """Commands that help from here."""
     run, steps = page.run, page.steps
@@ -131,6 +139,7 @@ def hints(page: RunPage) -> list[Text]:
     elif run.status is RunStatus.PAUSED:
         told.append((f"resume {run.id}", "let it go on"))
     elif not run.status.terminal:
+        told += [_answer(run.id, step) for step in steps if step.wait and "event" in step.wait][:3]
         told.append((f"watch {run.id}", "until it ends"))
     longest = max((cell_len(command) for command, _ in told), default=0)
     padded = [(command + " " * (longest - cell_len(command)), what) for command, what in told]

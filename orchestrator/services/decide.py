@@ -29,7 +29,8 @@ def decide(
     Raises `NotFound`, `InvalidInput` for fields that do not fit, and `Conflict` when it was decided before.
     """
     payload = decision(_approval(engine, run_id, step), approved, fields or {}, actor, comment)
-    return send_signal(engine, run_id, approval_event(step), payload, actor, once=True)
+    act = "approve" if approved else "reject"
+    return send_signal(engine, run_id, approval_event(step), payload, actor, act=act, once=True)
 
 
 def _approval(engine: Engine, run_id: str, step: str) -> Approval:

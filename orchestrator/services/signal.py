@@ -46,9 +46,13 @@ def signal(engine: Engine, run_id: str, name: str, payload: Any = None, *, actor
     return send_signal(engine, run_id, name, payload, actor)
 
 
-def send_signal(engine: Engine, run_id: str, name: str, payload: Any, actor: str, *, once: bool = False) -> Signaled:
-    """The same for every event, decisions among them; `once`: `Conflict` when one came before that is not for another
-    wait."""
+def send_signal(
+    engine: Engine, run_id: str, name: str, payload: Any, actor: str, *, act: str = "signal", once: bool = False
+) -> Signaled:
+    """The same for every event, decisions among them.
+
+    `act`: what the audit log calls it. `once`: `Conflict` when one came before and no step waits for another.
+    """
     payload_json = _storable(engine, payload)
     with engine.db.transaction() as conn:
         facts = runs.load_run(conn, run_id)
@@ -67,7 +71,7 @@ def send_signal(engine: Engine, run_id: str, name: str, payload: Any, actor: str
         step = plan.at(taker.position).name if taker is not None else None
         told = {"event": name, "signal": id, "step": step}
         events.record(conn, run_id, "run.signal", told | {"actor": actor}, taker.id if taker is not None else None)
-        events.audit(conn, actor, "signal", "run", run_id, None, told)
+        events.audit(conn, actor, act, "run", run_id, None, told)
     dispatch(engine, queues)
     return Signaled(id, step, Earlier(earlier.id, earlier.actor, earlier.sent_at) if earlier else None)
 

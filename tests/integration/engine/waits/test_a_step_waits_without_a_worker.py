@@ -20,7 +20,7 @@ from orchestrator.services.settle_all import Done
 from orchestrator.services.signal import signal
 from orchestrator.store.db import Database
 from tests.documents import document
-from tests.hands import Hands, together
+from tests.hands import Hands, audited, together
 
 PAID = {"name": "paid", "wait_for": {"event": "paid"}}
 
@@ -180,6 +180,8 @@ def test_an_approval_asks_and_takes_one_decision(db: Database) -> None:
     with pytest.raises(InvalidInput, match="note"):
         decide(hands.engine, run_id, "ask", True)
     assert decide(hands.engine, run_id, "ask", True, {"note": "fine"}, actor="bob").step == "ask"
+    with db.transaction() as conn:
+        assert audited(conn, "approve") == [("bob", run_id, None)]
     with pytest.raises(Conflict, match="decided by bob"):
         decide(hands.engine, run_id, "ask", False, comment="no", actor="eve")
     hands.work()
