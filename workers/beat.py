@@ -19,7 +19,7 @@ from orchestrator.bootstrap import make_engine
 from orchestrator.config import Config
 from orchestrator.functions import Registry, announced
 from orchestrator.ids import new_id
-from orchestrator.services.coordinate import tick
+from orchestrator.services.coordinate import do, due
 from orchestrator.store import workers
 from orchestrator.transport import COORDINATE
 from workers.announce import Announcer, this_process
@@ -49,8 +49,10 @@ class Coordinator:
         """Do what is due; nothing that goes wrong ends the beat."""
         try:
             with self._outage.ridden_out():
-                self._know_functions()
-                tick(self._engine, reclaiming=time.monotonic() >= self._reclaims_at)
+                duties = due(self._engine, reclaiming=time.monotonic() >= self._reclaims_at)
+                if duties:
+                    self._know_functions()
+                    do(self._engine, duties)
                 self._announcer.announce()
         except Exception:  # noqa: BLE001 - the next tick tries again
             log.exception("a tick failed; the next one does its work")

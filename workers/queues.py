@@ -36,15 +36,11 @@ class Served:
         Raises `Unreachable`.
         """
         if self._everything and time.monotonic() >= self._due:
-            for name in sorted(self._in_use() - {*self._consumed(), *self._refused}):
+            for name in sorted(lease.queues_in_use(self._db) - {*self._consumed(), *self._refused}):
                 self._consumer.call_soon(self._begin, name)
             self._due = time.monotonic() + EVERY_SECONDS
         before, self._told = self._told, self.names()
         return self._told != before
-
-    def _in_use(self) -> set[str]:
-        with self._db.transaction() as conn:
-            return {name for status in ("ready", "queued") for name in lease.queues_with(conn, status)}
 
     def _begin(self, name: str) -> None:
         """Runs in Celery's own thread. While it is not connected nothing is done: the next look asks again."""

@@ -351,7 +351,36 @@ BEGIN
 END $$;
 """
 
-FUNCTIONS = (SETTLE, TAKE, CLAIM, QUEUE, RELEASE, START, VIEW)
+# What the coordinator has to do, by the names of its duties (orchestrator/services/coordinate.py): one probe of an index
+# for each, so that a coordinator with nothing to do costs next to nothing. It may name a duty that finds nothing.
+DUE = f"""
+CREATE FUNCTION orchestrator_due(grace float8, resend float8) RETURNS TABLE (duty text)
+LANGUAGE plpgsql STABLE {PLANNED} AS $$
+BEGIN
+  RETURN QUERY SELECT d.duty FROM (VALUES
+    ('promote_retries', EXISTS (SELECT FROM workflow_run_steps s
+      WHERE s.status = 'ready' AND s.next_attempt_at <= orchestrator_now())),
+    ('reclaim', EXISTS (SELECT FROM workflow_run_steps s
+      WHERE s.status = 'running' AND (s.lease_expires_at <= orchestrator_now()
+        OR s.attempt_deadline_at + make_interval(secs => grace) <= orchestrator_now()))),
+    ('expire_totals', EXISTS (SELECT FROM workflow_run_steps s
+      WHERE s.status IN ('ready', 'queued') AND s.total_deadline_at <= orchestrator_now())),
+    ('expire_runs', EXISTS (SELECT FROM workflow_runs r
+      WHERE r.status IN ('pending', 'running', 'paused', 'canceling') AND r.deadline_at <= orchestrator_now()
+        AND r.halting IS NULL)),
+    ('carry_out_halts', EXISTS (SELECT FROM workflow_runs r WHERE r.halting IS NOT NULL)),
+    -- The run's status as a value, not joined: what is queued is little, and runs that are open may be many.
+    ('withdraw_paused', EXISTS (SELECT FROM workflow_run_steps s WHERE s.status = 'queued'
+      AND (SELECT r.status FROM workflow_runs r WHERE r.id = s.run_id) = 'paused')),
+    ('resend', EXISTS (SELECT FROM workflow_run_steps s
+      WHERE s.status = 'queued' AND s.queued_at <= orchestrator_now() - make_interval(secs => resend))),
+    ('find_ready', EXISTS (SELECT FROM workflow_run_steps s
+      WHERE s.status = 'ready' AND s.next_attempt_at IS NULL))
+  ) AS d (duty, due) WHERE d.due;
+END $$;
+"""
+
+FUNCTIONS = (SETTLE, TAKE, CLAIM, QUEUE, RELEASE, START, VIEW, DUE)
 
 
 def upgrade() -> None:
@@ -360,5 +389,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for name in ("settle", "take", "claim", "queue", "release", "start", "view"):
+    for name in ("settle", "take", "claim", "queue", "release", "start", "view", "due"):
         op.get_bind().exec_driver_sql(f"DROP FUNCTION orchestrator_{name}")

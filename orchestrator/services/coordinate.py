@@ -1,4 +1,7 @@
-"""The coordinator's tick: everything no worker's transaction does. Any number of coordinators are safe."""
+"""The coordinator's tick: everything no worker's transaction does. Any number of coordinators are safe.
+
+One statement tells which duties there are; those for which there is nothing to do cost no other (docs/adr/0015).
+"""
 
 from __future__ import annotations
 
@@ -30,16 +33,25 @@ log = logging.getLogger(__name__)
 Duty = Callable[[Engine], Iterable[str]]
 
 
-def tick(engine: Engine, *, reclaiming: bool = True) -> None:
-    """Do every duty once. A duty that fails is logged and does not keep the others from theirs.
+def tick(engine: Engine) -> None:
+    """Do what is due. Raises `Unreachable` when Postgres is away or not migrated."""
+    do(engine, due(engine))
+
+
+def due(engine: Engine, *, reclaiming: bool = True) -> list[Duty]:
+    """The duties for which there may be something to do; raises `Unreachable` when Postgres is away or not migrated.
 
     Without `reclaiming` no attempt is taken from its worker: for the moments after an outage of Postgres, in which
-    no worker could renew its leases. Raises `Unreachable` when Postgres is away or not migrated.
+    no worker could renew its leases.
     """
+    names = lease.find_due(engine.db, engine.settings.timeout_grace, engine.settings.resend)
+    return [duty for duty in DUTIES if duty.__name__ in names and (reclaiming or duty is not reclaim)]
+
+
+def do(engine: Engine, duties: Iterable[Duty]) -> None:
+    """Do these duties. One that fails is logged and does not keep the others from theirs; raises `Unreachable`."""
     queues: set[str] = set()
-    for duty in DUTIES:
-        if duty is reclaim and not reclaiming:
-            continue
+    for duty in duties:
         try:
             queues.update(duty(engine))
         except Unreachable:
@@ -135,7 +147,7 @@ def expire_runs(engine: Engine) -> set[str]:
 def _expire_run(engine: Engine, run_id: str) -> frozenset[str]:
     with engine.db.transaction() as conn:
         runs.request_halt(conn, run_id, Reason.DEADLINE.value)
-    return frozenset()
+    return apply_halt(engine, run_id)
 
 
 def carry_out_halts(engine: Engine) -> set[str]:
@@ -178,9 +190,7 @@ def resend(engine: Engine) -> set[str]:
 
     While messages wait in the broker nothing is sent twice, however slow the workers.
     """
-    with engine.db.transaction() as conn:
-        queues = lease.queues_with(conn, "queued")
-    for queue in queues:
+    for queue in lease.queues_with_queued(engine.db):
         if not engine.transport.depth(queue):
             _resend(engine, queue)
     return set()
@@ -194,12 +204,12 @@ def _resend(engine: Engine, queue: str) -> None:
         send(engine, queue, [Queued(row.id, row.claim_token) for row in rows])
 
 
-def find_ready(engine: Engine) -> list[str]:
+def find_ready(engine: Engine) -> set[str]:
     """Every queue with ready steps: what a crash or a full window left unsent."""
-    with engine.db.transaction() as conn:
-        return lease.queues_with(conn, "ready")
+    return lease.queues_with_ready(engine.db)
 
 
+# In this order; each is done when `orchestrator_due` (migrations/versions/0002_batches.py) has its name.
 DUTIES: tuple[Duty, ...] = (
     promote_retries,
     wake_waiting,

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from orchestrator.store.db import Database
 from orchestrator.store.transition import as_text
 
 _BEAT = text("""
@@ -114,23 +115,43 @@ def take_unanswered(conn: Connection, queue: str, after: float) -> Sequence[Row[
     return conn.execute(_UNANSWERED, {"queue": queue, "after": after}).all()
 
 
-_QUEUES = text("""
+def find_due(db: Database, grace: float, resend: float) -> frozenset[str]:
+    """The coordinator's duties, by name, for which there may be something to do.
+
+    `grace` and `resend` as `find_expired` and `take_unanswered` have them.
+    """
+    return frozenset(row[0] for row in db.call("SELECT duty FROM orchestrator_due(%s, %s)", [grace, resend]))
+
+
+def _queues(status: str, also: str = "") -> str:
+    return f"""(
 WITH RECURSIVE live AS (
-  (SELECT queue FROM workflow_run_steps WHERE status = :status AND (:status <> 'ready' OR next_attempt_at IS NULL)
-   ORDER BY queue LIMIT 1)
+  (SELECT s.queue FROM workflow_run_steps s WHERE s.status = '{status}' {also} ORDER BY s.queue LIMIT 1)
   UNION ALL
-  SELECT (SELECT s.queue FROM workflow_run_steps s
-          WHERE s.status = :status AND (:status <> 'ready' OR s.next_attempt_at IS NULL) AND s.queue > live.queue
+  SELECT (SELECT s.queue FROM workflow_run_steps s WHERE s.status = '{status}' {also} AND s.queue > live.queue
           ORDER BY s.queue LIMIT 1)
   FROM live WHERE live.queue IS NOT NULL
 )
-SELECT queue FROM live WHERE queue IS NOT NULL
-""")
+SELECT queue FROM live WHERE queue IS NOT NULL)"""
 
 
-def queues_with(conn: Connection, status: str) -> list[str]:
-    """Queues that have steps in `status` (ready and due, or queued): one index probe a queue."""
-    return list(conn.execute(_QUEUES, {"status": status}).scalars())
+_QUEUED, _READY = _queues("queued"), _queues("ready", "AND s.next_attempt_at IS NULL")
+
+
+# One index probe a queue.
+def queues_with_queued(db: Database) -> set[str]:
+    """Queues whose steps the broker has."""
+    return {row[0] for row in db.call(_QUEUED, [])}
+
+
+def queues_with_ready(db: Database) -> set[str]:
+    """Queues with steps that are ready and due."""
+    return {row[0] for row in db.call(_READY, [])}
+
+
+def queues_in_use(db: Database) -> set[str]:
+    """Both."""
+    return {row[0] for row in db.call(f"{_QUEUED} UNION {_READY}", [])}
 
 
 _NEXT_DUE = text(f"""
