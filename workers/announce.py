@@ -15,6 +15,7 @@ from orchestrator.store.db import Database
 from orchestrator.store.workers import WorkerInfo
 
 EVERY_SECONDS = 5.0
+_WHOLE_EVERY_SECONDS = 300.0
 _FORGOTTEN_AFTER = 86_400.0
 
 
@@ -47,21 +48,25 @@ class Announcer:
         changed: Callable[[], bool] = never,
     ) -> None:
         self._db, self._describe, self._functions, self._changed = db, describe, functions, changed
-        self._due = 0.0
+        self._due = self._whole_due = 0.0
 
     def announce(self) -> None:
         """Do it if it is time; raises `Unreachable`."""
-        if self._changed():
-            self._due = 0.0
-        if time.monotonic() < self._due:
+        if not self._changed() and time.monotonic() < self._due:
             return
+        if time.monotonic() >= self._whole_due or not workers.keep_alive(self._db, self._describe()):
+            self._announce_whole()
+        self._due = time.monotonic() + EVERY_SECONDS
+
+    def _announce_whole(self) -> None:
+        """All about this process; and those that are long gone are forgotten."""
         with self._db.transaction(lazy=True) as conn:
             workers.announce(conn, self._describe())
             if self._functions is not None:
                 workers.announce_functions(conn, _described(self._functions))
             workers.forget_gone(conn, _FORGOTTEN_AFTER)
         self._functions = None
-        self._due = time.monotonic() + EVERY_SECONDS
+        self._whole_due = time.monotonic() + _WHOLE_EVERY_SECONDS
 
     def leave(self) -> None:
         """Say that the process goes; raises `Unreachable`."""

@@ -28,6 +28,7 @@ from workers.outage import Outage
 log = logging.getLogger("orchestrator.beat")
 # Long for one of our own transactions. What is locked for longer is left to the next tick; the rest must not wait.
 _LOCK_SECONDS = 0.5
+_LATE_SECONDS = 0.001
 CONFIG = "orchestrator_config"  # where the app's settings keep ours
 
 
@@ -83,6 +84,10 @@ class CoordinatingScheduler(Scheduler):
     def producer(self) -> Any:
         """None: Celery makes one when it sends an entry, so that beat ticks on while the broker is away."""
         return None
+
+    def adjust(self, n: float, drift: float = _LATE_SECONDS) -> float:
+        """How long to sleep when an entry is due in `n` seconds. Celery's own wakes too early, and then spins."""
+        return n + drift if n and n > 0 else n
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
         if entry.task == COORDINATE and self._coordinator is not None:

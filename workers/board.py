@@ -80,6 +80,12 @@ class Board(Protocol):
     def asked(self, token: str) -> bool:
         """Whether this process was asked to end this very attempt."""
 
+    def rest(self, busy: float, idle: float) -> None:
+        """Sleep for `busy` seconds while attempts are held; else for `idle` seconds, or until one is. One thread's."""
+
+    def rouse(self) -> None:
+        """End its sleep."""
+
 
 @dataclass(slots=True)
 class _Hand:
@@ -110,12 +116,17 @@ class LocalBoard:
     def __init__(self) -> None:
         self._hands: dict[int, _Hand] = {}
         self._lock = threading.Lock()
+        self._bell = threading.Event()
+        self._idle = False  # who rests wants to know of the next hand
 
     def hold(self, attempts: Sequence[Attempt]) -> None:
         thread = threading.get_ident()
         with self._lock:
             if attempts:
                 self._hands[thread] = _Hand(tuple(attempts), time.monotonic())
+                if self._idle:
+                    self._idle = False
+                    self._bell.set()
             else:
                 self._hands.pop(thread, None)
 
@@ -169,6 +180,16 @@ class LocalBoard:
     def asked(self, token: str) -> bool:
         hand = self._hands.get(threading.get_ident())
         return hand is not None and token in hand.asked
+
+    def rest(self, busy: float, idle: float) -> None:
+        with self._lock:
+            self._idle = not self._hands
+            seconds = idle if self._idle else busy
+        self._bell.wait(seconds)
+        self._bell.clear()
+
+    def rouse(self) -> None:
+        self._bell.set()
 
     def _of(self, token: str) -> _Hand | None:
         return next((h for h in self._hands.values() if any(token == held for _, held in h.attempts)), None)

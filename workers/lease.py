@@ -37,7 +37,7 @@ _STOP_SECONDS = 5.0
 class Pace:
     """How the Keeper works; seconds. `renew`: between two renewals of the leases. `grace`: from asking an attempt
     to end, or from its timeout, to killing its process. `look`: between two looks at everything. `slow`: how long a
-    call may keep others of its process' hand waiting.
+    call may keep others of its process' hand waiting. `idle`: between two looks while no attempt is held.
     """
 
     renew: float
@@ -45,6 +45,7 @@ class Pace:
     look: float
     young: float = 1.0  # an attempt is looked up between renewals when it is older
     slow: float = 0.05
+    idle: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Keeper:
     def stop(self) -> None:
         """Look once more, say goodbye, and end the thread."""
         self._stopping.set()
+        self._board.rouse()
         self._thread.join(_STOP_SECONDS)
         self._safely(self.look)
         with self._outage.ridden_out():
@@ -86,13 +88,12 @@ class Keeper:
     def _run(self) -> None:
         uncaptured()
         look_at = 0.0
-        while True:
+        while not self._stopping.is_set():
             self._safely(self.hand_on)
             if time.monotonic() >= look_at:
                 self._safely(self.look)
                 look_at = time.monotonic() + self._pace.look
-            if self._stopping.wait(min(self._pace.slow, self._pace.look)):
-                return
+            self._board.rest(busy=min(self._pace.slow, self._pace.look), idle=self._pace.idle)
 
     def _safely(self, act: Callable[[], None]) -> None:
         try:

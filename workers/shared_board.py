@@ -26,6 +26,7 @@ from typing import Any
 import psutil
 
 from orchestrator.errors import OrchestratorError
+from workers.bell import Bell
 from workers.board import Attempt, Entry, Gone
 
 HAND = 64  # attempts a child can hold at most
@@ -43,14 +44,17 @@ _NUMBER, _SEALED = 1 << 16, 1 << 15
 _NO_CALL = _CALL.pack(b"", 0.0, 0.0, 0.0, False)
 _NO_HAND = _HAND.pack(0, 0, 0.0, b"")
 _READS = 100
+# The slot behind the last: how many slots were ever in use, and whether the parent wants to know of the next hand.
+_USED_AT, _IDLE_AT = 0, 8
 
 
 class SharedBoard:
     """Made in the parent before it forks; the children inherit it."""
 
     def __init__(self, slots: int = 1024) -> None:
-        self._memory = mmap.mmap(-1, (slots + 1) * _SLOT_BYTES)  # the last one says how many were ever in use
+        self._memory = mmap.mmap(-1, (slots + 1) * _SLOT_BYTES)
         self._slots = slots
+        self._bell = Bell()
         self._taking = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the worker lives
         self._mine: tuple[int, int] | None = None
         self._number = self._begun = 0
@@ -59,6 +63,7 @@ class SharedBoard:
         """Free this process' part of it."""
         self._memory.close()
         self._taking.close()
+        self._bell.close()
 
     # In a child.
 
@@ -68,6 +73,9 @@ class SharedBoard:
         packed = b"".join(_bytes(part) for attempt in attempts for part in attempt)
         self._put(slot, _HAND_AT, _HAND.pack(self._number, len(attempts), time.monotonic(), packed))
         self._put_word(slot, _BEGUN_AT, self._number * _NUMBER)
+        if attempts and self._word(self._slots, _IDLE_AT):
+            self._put_word(self._slots, _IDLE_AT, 0)
+            self._bell.ring()
 
     def begin(self) -> bool:
         slot = self._slot()
@@ -105,7 +113,7 @@ class SharedBoard:
                 if not self._word(slot, _PID_AT):
                     self._clear(slot)
                     self._put_word(slot, _PID_AT, pid)
-                    self._put_word(self._slots, 0, max(slot + 1, self._word(self._slots, 0)))
+                    self._put_word(self._slots, _USED_AT, max(slot + 1, self._word(self._slots, _USED_AT)))
                     return slot
         finally:
             fcntl.lockf(self._taking, fcntl.LOCK_UN)
@@ -140,8 +148,19 @@ class SharedBoard:
             if self._word(slot, _PID_AT) == entry.pid:
                 self._put(slot, _REQUEST_AT, _REQUEST.pack(_bytes(entry.token)))
 
+    def rest(self, busy: float, idle: float) -> None:
+        # Said before it looks: a child that takes a hand meanwhile is seen, or sees that it is to ring.
+        self._put_word(self._slots, _IDLE_AT, 1)
+        held = any(self._hand(slot)[1] for slot in self._taken())
+        if held:
+            self._put_word(self._slots, _IDLE_AT, 0)
+        self._bell.wait(busy if held else idle)
+
+    def rouse(self) -> None:
+        self._bell.ring()
+
     def _taken(self) -> Iterator[int]:
-        return (slot for slot in range(self._word(self._slots, 0)) if self._word(slot, _PID_AT))
+        return (slot for slot in range(self._word(self._slots, _USED_AT)) if self._word(slot, _PID_AT))
 
     def _hand(self, slot: int) -> tuple[int, list[Attempt], float]:
         """A child's hand: its number, its attempts, and since when it is held."""

@@ -92,14 +92,17 @@ class Database:
         if self._lock_timeout is not None:
             limit_lock_waits(connection, self._lock_timeout)
 
-    def call(self, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def call(
+        self, statement: str, values: Sequence[Any] | Mapping[str, Any], *, plans_seconds: float = _PLANS_SECONDS
+    ) -> list[tuple[Any, ...]]:
         """The rows of one statement (`%s` or `%(name)s` for each value) that is a transaction of its own.
 
-        One round trip. It has connections of its own, as many as there are calls at a time. Raises `Unreachable` as
-        `transaction` does, and what the driver raises for a statement that fails.
+        One round trip. It has connections of its own, as many as there are calls at a time. Plans of functions that
+        are older than `plans_seconds` are made anew. Raises `Unreachable` as `transaction` does, and what the driver
+        raises for a statement that fails.
         """
         connection = self._calling()
-        if time.monotonic() - self._planned.get(connection, 0.0) > _PLANS_SECONDS:
+        if time.monotonic() - self._planned.get(connection, 0.0) > plans_seconds:
             self._planned[connection] = time.monotonic()
             statement = f"DISCARD PLANS; {statement}"
         try:

@@ -40,6 +40,19 @@ def announce(conn: Connection, worker: WorkerInfo) -> None:
     conn.execute(_SEEN, values | {"queues": list(worker.queues)})
 
 
+# Lost with the commit, it is said again.
+_ALIVE = """
+WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+UPDATE workers SET seen_at = orchestrator_now(), queues = %s, concurrency = %s, stopped_at = NULL
+FROM lazy WHERE id = %s RETURNING id
+"""
+
+
+def keep_alive(db: Database, worker: WorkerInfo) -> bool:
+    """Say in one round trip that an announced worker is still alive; False when it is not announced."""
+    return bool(db.call(_ALIVE, [list(worker.queues), worker.concurrency, worker.id]))
+
+
 def count_slots(db: Database, queue: str) -> int:
     """How many functions the workers of a queue run at a time; workers not seen for a minute do not count."""
     return int(db.call(_SLOTS, [queue])[0][0])

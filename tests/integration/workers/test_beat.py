@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from celery import Celery
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
@@ -22,7 +23,7 @@ from tests.hands import Hands
 from tests.integration.workers.fleet import ROOT, Fleet
 from tests.support import wait_for
 from workers.announce import Announcer, this_process
-from workers.beat import Coordinator
+from workers.beat import CoordinatingScheduler, Coordinator
 
 
 def retried(fleet: Fleet) -> dict[str, Any]:
@@ -99,6 +100,13 @@ def test_a_beat_that_ends_before_the_database_is_migrated_ends_quietly(
     beat = Coordinator(config)
     beat.stop()
     assert [record.exc_info for record in caplog.records] == [None]
+
+
+def test_a_beat_sleeps_until_an_entry_is_due_and_no_shorter() -> None:
+    """Celery's own scheduler wakes ten milliseconds early, and then looks again and again until it is time."""
+    scheduler = CoordinatingScheduler(Celery("t"), lazy=True)
+    assert all(scheduler.adjust(seconds) > seconds for seconds in (0.001, 0.01, 1.0))
+    assert scheduler.adjust(0) == 0
 
 
 def test_a_beat_leaves_no_file_behind(fleet: Fleet) -> None:

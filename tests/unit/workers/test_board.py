@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -249,6 +250,45 @@ def test_slots_are_used_again(shared: SharedBoard) -> None:
         with child(lambda token=token: take(board, token)) as pid:  # type: ignore[misc]
             wait_for(lambda token=token: [e.token for e in board.running()] == [token])  # type: ignore[misc]
         board.forget(pid)
+
+
+def rested(board: Board) -> threading.Thread:
+    """A thread that rests: for ever, unless something wakes it up or an attempt is held."""
+    thread = threading.Thread(target=board.rest, args=(0.0, 3600.0), daemon=True)
+    thread.start()
+    return thread
+
+
+def test_the_first_hand_ends_a_rest(board: Board) -> None:
+    thread = rested(board)
+    take(board, new_token())
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_the_first_hand_of_a_child_ends_its_parents_rest(shared: SharedBoard) -> None:
+    thread = rested(shared)
+    with child(lambda: take(shared, new_token())):
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_who_is_to_stop_is_roused_from_its_rest(board: Board) -> None:
+    thread = rested(board)
+    board.rouse()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_a_bell_rung_many_times_rings_once(shared: SharedBoard) -> None:
+    for _ in range(100_000):
+        shared.rouse()
+    while select.select([shared._bell._out], [], [], 0)[0]:
+        shared.rest(0.0, 0.0)
+    thread = rested(shared)
+    take(shared, new_token())
+    thread.join(30)
+    assert not thread.is_alive()
 
 
 def test_a_record_that_was_only_half_written_is_not_read(shared: SharedBoard) -> None:
