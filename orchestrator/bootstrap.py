@@ -6,8 +6,11 @@ from orchestrator.config import Config
 from orchestrator.functions import load_modules, registry
 from orchestrator.services.documents import document_limits
 from orchestrator.services.engine import Engine, Settings, Transport
+from orchestrator.services.gather import Gathered
 from orchestrator.store.db import Database
 from orchestrator.transport import CeleryTransport, NullTransport
+
+_GATHER_SECONDS = 0.01
 
 
 def make_engine(
@@ -30,6 +33,7 @@ def make_engine(
         functions,
         _transport(config),
         settings_of(config),
+        starts=Gathered(_GATHER_SECONDS),
         secrets=config.secrets if load_functions else {},
     )
 

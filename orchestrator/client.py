@@ -115,7 +115,8 @@ class Orchestrator:
         return cls(make_engine(config or Config.from_env(), load_functions=False))
 
     def close(self) -> None:
-        """Close the database connections."""
+        """Send what was started last, and close the database connections."""
+        self.engine.starts.finish()
         self.engine.db.close()
 
     def register(self, document: Document, app: str | None = None, group: str | None = None) -> Registered:

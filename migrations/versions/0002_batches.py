@@ -25,6 +25,8 @@ PLANNED = """
 # And where the best of a queue are wanted, the index that is in their order: not all that are ready, sorted.
 IN_ORDER = PLANNED + "SET enable_sort = off"
 
+DEFAULT_QUEUE = "default"
+
 # The run's input comes along when it is small: what most steps need of their run.
 SMALL = "CASE WHEN octet_length(run.input::text) <= 2000 THEN run.input::text END"
 
@@ -301,17 +303,42 @@ BEGIN
 END $$;
 """
 
+# The revision an app sees under a workflow's name: its own workflow hides its group's. `number` NULL is the latest.
+FIND = f"""
+CREATE FUNCTION orchestrator_find(app_key text, wanted text, number int)
+RETURNS TABLE (revision_id uuid, workflow_id uuid, app_id uuid)
+LANGUAGE plpgsql STABLE {PLANNED} AS $$
+#variable_conflict use_variable
+BEGIN
+  RETURN QUERY SELECT found.revision, found.workflow, a.id FROM apps a CROSS JOIN LATERAL (
+    SELECT v.id AS revision, w.id AS workflow, 1 AS place
+    FROM workflows w JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = coalesce(number, w.latest_revision)
+    WHERE w.app_id = a.id AND w.name_key = wanted
+    UNION ALL
+    SELECT v.id, w.id, 2
+    FROM workflows w JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = coalesce(number, w.latest_revision)
+    WHERE w.group_id = a.group_id AND w.name_key = wanted
+  ) AS found WHERE a.name_key = app_key ORDER BY found.place LIMIT 1;
+END $$;
+"""
+
 # Runs of one revision that differ in their input only, with all their steps: `ids` holds the steps' ids, run by run.
-# A run whose idempotency key is taken is not made; the ids of those that are come back.
+# The ids of the runs come back, and the queues with first steps. A run whose idempotency key is taken is not made. None
+# is made when the app sees another revision now than the starter knows; then one row comes back, of nothing.
 START = f"""
 CREATE FUNCTION orchestrator_start(
-  run_ids uuid[], inputs text[], workflow uuid, revision uuid, app uuid, tags text[], key text, timeout float8,
+  app_key text, workflow_key text, number int, run_ids uuid[], inputs text[], workflow uuid, revision uuid, app uuid, tags text[], key text, timeout float8,
   event json, ids uuid[], names text[], functions text[], leaves bool[], queues text[], priorities smallint[],
   sources int[], most_attempts int[]
-) RETURNS TABLE (id uuid)
+) RETURNS TABLE (id uuid, ready text)
 LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 BEGIN
+  IF NOT EXISTS (SELECT FROM orchestrator_find(app_key, workflow_key, number) f
+                 WHERE f.revision_id = revision AND f.workflow_id = workflow AND f.app_id = app) THEN
+    RETURN QUERY SELECT NULL::uuid, NULL::text;
+    RETURN;
+  END IF;
   RETURN QUERY
   WITH made AS (
     INSERT INTO workflow_runs (id, workflow_id, revision_id, app_id, status, input, vars, tags, idempotency_key,
@@ -327,14 +354,18 @@ BEGIN
     INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, queue, priority, source_count,
       remaining_sources, max_attempts, ready_at)
     SELECT ids[(r.i - 1) * cardinality(names) + t.i], r.id, t.i - 1, t.name, t.function, t.leaf,
-      CASE WHEN t.sources = 0 THEN 'ready' ELSE 'pending' END, t.queue, t.priority, t.sources, t.sources, t.most,
+      CASE WHEN t.sources = 0 THEN 'ready' ELSE 'pending' END,
+      CASE WHEN t.sources = 0 THEN coalesce(t.queue, (SELECT f.queue FROM functions f WHERE f.name = t.function),
+        '{DEFAULT_QUEUE}') END, t.priority, t.sources, t.sources, t.most,
       CASE WHEN t.sources = 0 THEN orchestrator_now() END
     FROM made m JOIN unnest(run_ids) WITH ORDINALITY AS r (id, i) ON r.id = m.id
     CROSS JOIN unnest(names, functions, leaves, queues, priorities, sources, most_attempts) WITH ORDINALITY
       AS t (name, function, leaf, queue, priority, sources, most, i)
     ORDER BY r.i, t.i
+    RETURNING queue
   )
-  SELECT m.id FROM made m;
+  SELECT m.id, NULL::text FROM made m
+  UNION ALL SELECT DISTINCT NULL::uuid, s.queue FROM steps s WHERE s.queue IS NOT NULL;
 END $$;
 """
 
@@ -380,7 +411,7 @@ BEGIN
 END $$;
 """
 
-FUNCTIONS = (SETTLE, TAKE, CLAIM, QUEUE, RELEASE, START, VIEW, DUE)
+FUNCTIONS = (SETTLE, TAKE, CLAIM, QUEUE, RELEASE, FIND, START, VIEW, DUE)
 
 
 def upgrade() -> None:
@@ -389,5 +420,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for name in ("settle", "take", "claim", "queue", "release", "start", "view", "due"):
+    for name in ("settle", "take", "claim", "queue", "release", "start", "find", "view", "due"):
         op.get_bind().exec_driver_sql(f"DROP FUNCTION orchestrator_{name}")

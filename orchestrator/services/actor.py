@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pwd
+from functools import cache
 
 
+@cache
 def acting_user(door: str) -> str:
     """`cli:anna`: the door an act came through, and the name of this process's user."""
     try:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from functools import partial
+
+from sqlalchemy import Connection
 
 from orchestrator.errors import Unreachable
 from orchestrator.services.engine import Engine
@@ -21,6 +24,18 @@ def dispatch(engine: Engine, queues: Iterable[str]) -> int:
     once pick different steps and may overshoot the window, which does no harm.
     """
     return sum(_dispatch(engine, queue) for queue in sorted(set(queues)))
+
+
+def dispatch_starts(engine: Engine, queues: Iterable[str], connection: Connection | None = None) -> None:
+    """Dispatch what starts have made ready: together with what follows within a moment (docs/adr/0016).
+
+    With `connection`, whose transaction they are part of, once that is committed.
+    """
+    act = partial(dispatch, engine)
+    if connection is None:
+        engine.starts.add(queues, act)
+    else:
+        engine.starts.add_at_commit(connection, queues, act)
 
 
 def _dispatch(engine: Engine, queue: str) -> int:

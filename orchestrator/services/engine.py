@@ -11,11 +11,14 @@ from orchestrator.domain.definition import Step
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.limits import LIMITS, Limits
 from orchestrator.functions import Registry
+from orchestrator.services.gather import Gathered
+from orchestrator.services.memory import Memory
 from orchestrator.services.plans import Plans
 from orchestrator.services.sites import DEFAULT_QUEUE, Site, Sites, make_site
 from orchestrator.services.slots import Slots
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Queued
+from orchestrator.store.workflows import Found, Wanted
 
 __all__ = ["DEFAULT_QUEUE", "Engine", "Settings", "Transport"]
 
@@ -59,6 +62,8 @@ class Engine:
     plans: Plans = field(default_factory=Plans)
     sites: Sites = field(default_factory=Sites)
     slots: Slots = field(default_factory=Slots)
+    found: Memory[Wanted, Found] = field(default_factory=Memory)
+    starts: Gathered = field(default_factory=Gathered)
     # `secrets.<name>` of step inputs; only workers hold any.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     random: Callable[[], float] = random.random

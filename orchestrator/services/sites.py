@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -16,6 +14,7 @@ from orchestrator.domain.rules import Decision, Tally, decide, needed
 from orchestrator.domain.values import storable
 from orchestrator.errors import UnstorableValue
 from orchestrator.functions import FunctionSpec, Registry
+from orchestrator.services.memory import Memory
 from orchestrator.store.batch import NewSteps, new_steps
 
 DEFAULT_QUEUE = "default"
@@ -145,21 +144,28 @@ def _plain_queue(step: Step, functions: Registry) -> str | None:
 def plain_start(plan: Plan, functions: Registry) -> NewSteps | None:
     """The rows every run of the plan begins with, when its start is plain: no rule and no template decides it.
 
-    It has no variables, no limit and no pools; every step without sources is a function step without `when` that goes
-    to a known queue; and no step with sources starts without waiting for one, as some trigger rules have it.
+    It has no variables, no limit and no pools; every step without sources is a function step without `when` whose queue
+    is no template; and no step with sources starts without waiting for one, as some trigger rules have it.
     """
     limited = plan.definition.max_active_runs is not None or any(here.step.pool for here in plan.steps)
     if plan.definition.vars or limited:
         return None
     rows = []
     for here in plan.steps:
-        step, root = here.step, not here.sources
-        queue = _plain_queue(step, functions) if root and step.kind is StepKind.FUNCTION and step.when is None else None
-        if queue is None and _starts_at_once(here):
+        step, plain = here.step, _is_plain_root(here)
+        if not plain and _starts_at_once(here):
+            return None
+        # A function this process does not know goes to the queue its workers have announced; the database knows it.
+        queue = _plain_queue(step, functions) if plain else None
+        if plain and queue is None and step.queue is not None:
             return None
         most = step.retry.max_attempts if step.retry else None
         rows.append((here.name, step.function, not here.dependants, queue, step.priority, len(here.sources), most))
     return new_steps(rows)
+
+
+def _is_plain_root(here: PlanStep) -> bool:
+    return not here.sources and here.step.kind is StepKind.FUNCTION and here.step.when is None
 
 
 def _starts_at_once(here: PlanStep) -> bool:
@@ -168,32 +174,16 @@ def _starts_at_once(here: PlanStep) -> bool:
 
 
 class Sites:
-    """A bounded cache; `limit` counts revisions."""
+    """A bounded cache."""
 
-    def __init__(self, limit: int = 256) -> None:
-        self._limit = limit
-        self._sites: OrderedDict[str, dict[int, Site]] = OrderedDict()
-        self._starts: OrderedDict[str, NewSteps | None] = OrderedDict()
-        self._lock = threading.Lock()
+    def __init__(self) -> None:
+        self._sites: Memory[str, dict[int, Site]] = Memory()
+        self._starts: Memory[str, NewSteps | None] = Memory()
 
     def start_of(self, revision_id: str, plan: Plan, functions: Registry) -> NewSteps | None:
         """`plain_start` of a revision's plan, worked out once."""
-        with self._lock:
-            if revision_id in self._starts:
-                self._starts.move_to_end(revision_id)
-                return self._starts[revision_id]
-        made = plain_start(plan, functions)
-        with self._lock:
-            self._starts[revision_id] = made
-            if len(self._starts) > self._limit:
-                self._starts.popitem(last=False)
-        return made
+        return self._starts.of(revision_id, lambda: plain_start(plan, functions))
 
     def of(self, revision_id: str) -> dict[int, Site]:
         """The sites of a revision worked out so far, to be read and added to."""
-        with self._lock:
-            sites = self._sites.setdefault(revision_id, {})
-            self._sites.move_to_end(revision_id)
-            if len(self._sites) > self._limit:
-                self._sites.popitem(last=False)
-            return sites
+        return self._sites.of(revision_id, dict)

@@ -21,14 +21,21 @@ from orchestrator.services.admit import first_steps
 from orchestrator.services.advance import conclude
 from orchestrator.services.advanced import Advanced
 from orchestrator.services.close import new_row
-from orchestrator.services.dispatch import dispatch
+from orchestrator.services.dispatch import dispatch_starts
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
 from orchestrator.services.make_room import make_room
 from orchestrator.services.scope import RunScope
-from orchestrator.services.start_plain import Started, StartOptions, checked_input, start_plainly, told_which
+from orchestrator.services.start_plain import (
+    Plainly,
+    Started,
+    StartOptions,
+    checked_input,
+    start_plainly,
+    told_which,
+)
 from orchestrator.store import active, events, runs, steps, workflows
-from orchestrator.store.db import read_as_ours
+from orchestrator.store.db import calls_in, read_as_ours
 from orchestrator.store.runs import NewRun
 from orchestrator.store.steps import NewStep
 from orchestrator.store.workflows import Revision
@@ -45,16 +52,31 @@ def start(
 ) -> Started:
     """Start a run of the workflow `name` as the app sees it.
 
-    With `connection` everything happens in the caller's transaction, and the first steps are dispatched by the
-    coordinator once it is committed. Raises `NotFound` and `InvalidInput`, and `ValueError` for a connection of
-    another driver than psycopg2; no run is made then.
+    With `connection` everything happens in the caller's transaction, and the first steps are dispatched once it is
+    committed, by the coordinator at the latest. Raises `NotFound` and `InvalidInput`, and `ValueError` for a
+    connection of another driver than psycopg2; no run is made then.
     """
     options = options or StartOptions()
     if connection is not None:
         with read_as_ours(connection):
-            return _start(engine, connection, name, input, options).started
+            return _start_in(connection, engine, name, input, options)
     plainly = start_plainly(engine, name, [input], options)
-    return _start_by_rules(engine, name, input, options) if plainly is None else plainly[0]
+    return _start_by_rules(engine, name, input, options) if plainly is None else _sent(engine, plainly)[0]
+
+
+def _start_in(connection: Connection, engine: Engine, name: str, input: Any, options: StartOptions) -> Started:
+    plainly = start_plainly(engine, name, [input], options, connection)
+    if plainly is None:
+        made = _start(engine, connection, name, input, options)
+        plainly = [made.started], made.advanced.queues
+    dispatch_starts(engine, plainly[1], connection)
+    return plainly[0][0]
+
+
+def _sent(engine: Engine, plainly: Plainly) -> list[Started]:
+    started, queues = plainly
+    dispatch_starts(engine, queues)
+    return started
 
 
 def start_many(engine: Engine, name: str, inputs: Sequence[Any], options: StartOptions | None = None) -> list[Started]:
@@ -69,7 +91,7 @@ def start_many(engine: Engine, name: str, inputs: Sequence[Any], options: StartO
     if not inputs:
         return []
     plainly = start_plainly(engine, name, inputs, options)
-    return _start_all_by_rules(engine, name, inputs, options) if plainly is None else plainly
+    return _start_all_by_rules(engine, name, inputs, options) if plainly is None else _sent(engine, plainly)
 
 
 def _start_all_by_rules(engine: Engine, name: str, inputs: Sequence[Any], options: StartOptions) -> list[Started]:
@@ -102,7 +124,7 @@ def _follow(engine: Engine, made: Sequence[_Made]) -> None:
     """After the commit: what is to be stopped is stopped, what may start is dispatched."""
     halting = [one.started.run_id for one in made if one.advanced.halting]
     queues = {queue for run_id in halting for queue in apply_halt(engine, run_id)}
-    dispatch(engine, queues.union(*(one.advanced.queues for one in made)))
+    dispatch_starts(engine, queues.union(*(one.advanced.queues for one in made)))
     for waits in {one.waits for one in made if one.waits is not None}:
         make_room(engine, *waits)
 
@@ -111,13 +133,14 @@ def _start(engine: Engine, conn: Connection, name: str, input: Any, options: Sta
     app_id, revision = _find(engine, conn, name, options)
     key = options.idempotency_key
     if key is not None:
-        earlier = runs.find_by_key(conn, revision.workflow_id, app_id, key)
+        earlier = runs.find_by_key(calls_in(conn), revision.workflow_id, app_id, key)
         if earlier is not None:
             return _Made(Started(earlier, created=False))
     plan = engine.plans.of(revision)
     run = _in_turn(engine, conn, plan, _new_run(engine, plan, revision, app_id, input, options))
     if not runs.insert_run(conn, run):  # another start with the same key won since
-        return _Made(Started(runs.find_by_key(conn, revision.workflow_id, app_id, str(key)) or run.id, False))
+        earlier = runs.find_by_key(calls_in(conn), revision.workflow_id, app_id, str(key))
+        return _Made(Started(earlier or run.id, created=False))
     _set_vars(engine, conn, plan, run.id)
     events.record(conn, run.id, "run.started", {"actor": options.actor})
     started = Started(run.id, created=True)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
+
+from sqlalchemy import Connection
 
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.inputs import check_input
 from orchestrator.domain.values import storable
 from orchestrator.errors import InvalidInput, Problem, UnstorableValue
 from orchestrator.ids import new_ids
-from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.store import batch, runs, workflows
 from orchestrator.store.batch import NewRuns, NewSteps
+from orchestrator.store.db import Call, calls_in
+from orchestrator.store.workflows import Found, Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,51 +40,98 @@ class StartOptions:
     actor: str = "cli"
 
 
-def start_plainly(engine: Engine, name: str, inputs: Sequence[Any], options: StartOptions) -> list[Started] | None:
+class _Moved(Exception):
+    """The app sees another revision now."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What is to be started, and how statements are told to the database."""
+
+    engine: Engine
+    connection: Connection | None
+    wanted: Wanted
+    inputs: Sequence[Any]
+    options: StartOptions
+
+    @property
+    def call(self) -> Call:
+        return self.engine.db.call if self.connection is None else calls_in(self.connection)
+
+    def find(self) -> Found | None:
+        """What the app sees under the name now; remembered for the next start."""
+        found = workflows.find_ids(self.call, self.wanted)
+        if found is not None:
+            self.engine.found.put(self.wanted, found)
+        return found
+
+    def plan(self, revision_id: str) -> Plan:
+        if self.connection is None:
+            return self.engine.plan(revision_id)
+        return self.engine.plans.get(self.connection, revision_id)
+
+
+Plainly = tuple[list[Started], frozenset[str]]  # also the queues to dispatch
+
+
+def start_plainly(
+    engine: Engine, name: str, inputs: Sequence[Any], options: StartOptions, connection: Connection | None = None
+) -> Plainly | None:
     """Start a run for each input, all or none. None when the start is not plain, or the workflow not found.
 
-    Raises `InvalidInput`; no run is made then.
+    One round trip for a revision that was started before: the statement makes no run when the app sees another one
+    now. With `connection` it is part of that transaction. Raises `InvalidInput`; no run is made then.
     """
-    found = workflows.find_ids(engine.db, options.app or engine.settings.app, name, options.revision)
-    if found is None:
-        return None
-    revision_id, workflow_id, app_id = found
-    plan = engine.plan(revision_id)
-    steps = engine.sites.start_of(revision_id, plan, engine.functions)
+    wanted = Wanted.of(options.app or engine.settings.app, name, options.revision)
+    start = _Start(engine, connection, wanted, inputs, options)
+    known = engine.found.get(wanted)
+    if known is not None and options.idempotency_key is None:
+        with suppress(_Moved, InvalidInput):  # it may be an input for a newer revision
+            made = _start(start, known)
+            if made is not None:
+                return made
+    while True:
+        found = start.find()
+        with suppress(_Moved):
+            return None if found is None else _start(start, found)
+
+
+def _start(start: _Start, found: Found) -> Plainly | None:
+    engine, options = start.engine, start.options
+    plan = start.plan(found.revision_id)
+    steps = engine.sites.start_of(found.revision_id, plan, engine.functions)
     if steps is None:
         return None
-    earlier = _started_before(engine, workflow_id, app_id, options.idempotency_key)
+    earlier = _started_before(start, found)
     if earlier is not None:
-        return [earlier]
-    texts = [_input_text(engine, plan, place, inputs) for place in range(len(inputs))]
+        return [earlier], frozenset()
+    texts = [_input_text(engine, plan, place, start.inputs) for place in range(len(start.inputs))]
     new = NewRuns(
-        inputs=dict(zip(new_ids(len(inputs)), texts, strict=True)),
-        workflow_id=workflow_id,
-        revision_id=revision_id,
-        app_id=app_id,
+        inputs=dict(zip(new_ids(len(texts)), texts, strict=True)),
+        wanted=start.wanted,
+        found=found,
         tags=[*plan.definition.tags, *options.tags],
         idempotency_key=options.idempotency_key,
         timeout=plan.definition.timeout,
         actor=options.actor,
     )
-    return _insert(engine, new, steps)
+    return _insert(start, new, steps)
 
 
-def _insert(engine: Engine, new: NewRuns, steps: NewSteps) -> list[Started]:
-    made = batch.start_runs(engine.db, new, steps)
-    if not made:  # another start with the same key won since
-        earlier = _started_before(engine, new.workflow_id, new.app_id, new.idempotency_key)
+def _insert(start: _Start, new: NewRuns, steps: NewSteps) -> Plainly:
+    made = batch.start_runs(start.call, new, steps)
+    if made is None:
+        raise _Moved
+    if not made.runs:  # another start with the same key won since
+        earlier = _started_before(start, new.found)
         assert earlier is not None
-        return [earlier]
-    dispatch(engine, steps.queues)
-    return [Started(id, created=True) for id in new.inputs]
+        return [earlier], frozenset()
+    return [Started(id, created=True) for id in new.inputs], made.queues
 
 
-def _started_before(engine: Engine, workflow_id: str, app_id: str, key: str | None) -> Started | None:
-    if key is None:
-        return None
-    with engine.db.transaction() as conn:
-        earlier = runs.find_by_key(conn, workflow_id, app_id, key)
+def _started_before(start: _Start, found: Found) -> Started | None:
+    key = start.options.idempotency_key
+    earlier = None if key is None else runs.find_by_key(start.call, found.workflow_id, found.app_id, key)
     return None if earlier is None else Started(earlier, created=False)
 
 

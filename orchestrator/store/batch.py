@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from orchestrator.ids import new_ids
-from orchestrator.store.db import Database
+from orchestrator.store.db import Call, Database
 from orchestrator.store.faults import sqlstate
 from orchestrator.store.logs import LogLine
 from orchestrator.store.transition import Lease, Queued, as_text
+from orchestrator.store.workflows import Found, Wanted
 
 _NOT_PLAIN = "OR001"  # SQLSTATE raised by orchestrator_settle
 
@@ -221,19 +222,21 @@ def release(db: Database, held: Sequence[tuple[str, str]]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class NewSteps:
-    """The steps every fresh run of a revision has, as array texts by column; `queues` are those of the first ones."""
+    """The steps every fresh run of a revision has, as array texts by column."""
 
     count: int
     columns: tuple[str, ...]
-    queues: frozenset[str]
 
 
 def new_steps(rows: Sequence[tuple[str, str | None, bool, str | None, int, int, int | None]]) -> NewSteps:
-    """Of (name, function, leaf, queue, priority, sources, max_attempts) by position; only first steps have a queue."""
+    """Of (name, function, leaf, queue, priority, sources, max_attempts) by position.
+
+    Only first steps have a queue, and those without one go to the queue that is announced for their function.
+    """
     names, functions, leaves, queues, priorities, sources, most = zip(*rows, strict=True)
     numbers = (_array(priorities), _array(sources), _array("NULL" if m is None else m for m in most))
     columns = (_texts(names), _texts(functions), _array(leaves), _texts(queues), *numbers)
-    return NewSteps(len(rows), columns, frozenset(queue for queue in queues if queue is not None))
+    return NewSteps(len(rows), columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,25 +247,34 @@ class NewRuns:
     """
 
     inputs: Mapping[str, str]
-    workflow_id: str
-    revision_id: str
-    app_id: str
+    wanted: Wanted
+    found: Found
     tags: Sequence[str]
     idempotency_key: str | None
     timeout: float | None
     actor: str
 
 
-def start_runs(db: Database, runs: NewRuns, steps: NewSteps) -> frozenset[str]:
-    """Insert the runs with their steps; the ids of those made: not of one whose idempotency key is taken."""
-    rows = db.call(
-        "SELECT id FROM orchestrator_start(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Ids of the runs that were made, not of one whose idempotency key is taken; queues with steps of theirs to run."""
+
+    runs: frozenset[str]
+    queues: frozenset[str]
+
+
+def start_runs(call: Call, runs: NewRuns, steps: NewSteps) -> Made | None:
+    """Insert the runs with their steps; None, and nothing is, when `wanted` finds something else than `found`."""
+    rows = call(
+        "SELECT id, ready FROM orchestrator_start"
+        "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         [
+            *runs.wanted,
             _array(runs.inputs),
             _texts(runs.inputs.values()),
-            runs.workflow_id,
-            runs.revision_id,
-            runs.app_id,
+            runs.found.workflow_id,
+            runs.found.revision_id,
+            runs.found.app_id,
             _texts(runs.tags),
             runs.idempotency_key,
             runs.timeout,
@@ -271,4 +283,6 @@ def start_runs(db: Database, runs: NewRuns, steps: NewSteps) -> frozenset[str]:
             *steps.columns,
         ],
     )
-    return frozenset(row[0] for row in rows)
+    if (None, None) in rows:
+        return None
+    return Made(frozenset(id for id, _ in rows if id), frozenset(queue for _, queue in rows if queue))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -27,6 +27,9 @@ _IDS = extensions.new_array_type((2951,), "IDS", _ID)
 # Plans of the database's functions are kept for a connection, and made anew each second: one made while a table was
 # small is a bad one as soon as it is large, which for a young installation is long before its statistics say so.
 _PLANS_SECONDS = 1.0
+
+
+Call = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]  # `Database.call`, or the same in a transaction
 
 
 class Database:
@@ -145,6 +148,11 @@ class Database:
         self.engine.dispose()
         while self._idle:
             self._idle.pop()[0].close()
+
+
+def calls_in(connection: Connection) -> Call:
+    """Calls that are part of this connection's transaction."""
+    return lambda statement, values: [tuple(row) for row in connection.exec_driver_sql(statement, tuple(values))]
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.states import RunStatus
 from orchestrator.errors import unknown_run
+from orchestrator.store.db import Call
 from orchestrator.store.transition import as_text
 
 
@@ -56,10 +57,13 @@ def as_json(value: Any) -> str:
     return as_text(value) or "null"
 
 
-def find_by_key(conn: Connection, workflow_id: str, app_id: str, key: str) -> str | None:
+_BY_KEY = "SELECT id FROM workflow_runs WHERE workflow_id = %s AND app_id = %s AND idempotency_key = %s"
+
+
+def find_by_key(call: Call, workflow_id: str, app_id: str, key: str) -> str | None:
     """The run that was started with this idempotency key."""
-    found = text("SELECT id FROM workflow_runs WHERE workflow_id = :w AND app_id = :a AND idempotency_key = :k")
-    return conn.execute(found, {"w": workflow_id, "a": app_id, "k": key}).scalar()
+    rows = call(_BY_KEY, [workflow_id, app_id, key])
+    return rows[0][0] if rows else None
 
 
 @dataclass(frozen=True, slots=True)

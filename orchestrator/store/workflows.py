@@ -5,14 +5,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, select, text
 
 from orchestrator.domain.near import did_you_mean
 from orchestrator.errors import NotFound
 from orchestrator.ids import new_id
-from orchestrator.store.db import Database
+from orchestrator.store.db import Call
 from orchestrator.store.tables import apps, groups, workflow_revisions
 from orchestrator.store.transition import as_text
 
@@ -147,19 +147,30 @@ def find_revision(conn: Connection, app_id: str, name: str, number: int | None =
     return Revision(**row._mapping) if row else None
 
 
-_FIND_LATEST = """
-SELECT v.id, w.id, a.id
-FROM apps a
-JOIN workflows w ON w.name_key = %s AND (w.app_id = a.id OR w.group_id = a.group_id)
-JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = coalesce(%s, w.latest_revision)
-WHERE a.name_key = %s ORDER BY w.app_id IS NULL LIMIT 1
-"""
+class Wanted(NamedTuple):
+    """A workflow by the name an app sees it under; `number` None is the latest revision."""
+
+    app_key: str
+    name_key: str
+    number: int | None
+
+    @classmethod
+    def of(cls, app: str, name: str, number: int | None = None) -> Wanted:
+        return cls(name_key(app), name_key(name), number)
 
 
-def find_ids(db: Database, app: str, name: str, number: int | None = None) -> tuple[str, str, str] | None:
-    """Ids of the revision `find_revision` finds, of its workflow and of the app; None when one of them is unknown."""
-    rows = db.call(_FIND_LATEST, [name_key(name), number, name_key(app)])
-    return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
+class Found(NamedTuple):
+    """Ids of what `find_revision` finds."""
+
+    revision_id: str
+    workflow_id: str
+    app_id: str
+
+
+def find_ids(call: Call, wanted: Wanted) -> Found | None:
+    """None when there is no such app, workflow or revision."""
+    rows = call("SELECT revision_id, workflow_id, app_id FROM orchestrator_find(%s, %s, %s)", wanted)
+    return Found(*rows[0]) if rows else None
 
 
 def get_revision(conn: Connection, app: str, name: str) -> Revision:

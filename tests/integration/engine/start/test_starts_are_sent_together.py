@@ -1,0 +1,159 @@
+"""Starts that come thick and fast are dispatched together, and those of a caller's transaction once it is committed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.errors import Unreachable
+from orchestrator.services.gather import Gathered
+from orchestrator.services.register import register
+from orchestrator.services.start import start
+from orchestrator.store.db import Database
+from tests.documents import document, step
+from tests.hands import Hands
+from tests.support import wait_for
+
+LONG = 3600.0
+
+
+class Clock:
+    """The moments between which a `Gathered` gathers: they pass when they are told to."""
+
+    def __init__(self) -> None:
+        self._passes = threading.Semaphore(0)
+
+    def rest(self, seconds: float) -> None:
+        self._passes.acquire(timeout=30)
+
+    def pass_once(self) -> None:
+        self._passes.release()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def gathered(clock: Clock) -> Iterator[Gathered]:
+    made = Gathered(LONG, clock.rest)
+    yield made
+    for _ in range(10):
+        clock.pass_once()
+    made.finish()
+
+
+Acted = list[tuple[set[str], bool]]
+
+
+@pytest.fixture
+def acted() -> Acted:
+    """What was done, and whether who named it did it himself."""
+    return []
+
+
+@pytest.fixture
+def act(acted: Acted) -> Callable[[set[str]], None]:
+    caller = threading.current_thread()
+    return lambda names: acted.append((names, threading.current_thread() is caller))
+
+
+def test_the_first_of_a_queue_is_done_at_once_and_those_that_follow_together(
+    gathered: Gathered, clock: Clock, act: Callable[[set[str]], None], acted: Acted
+) -> None:
+    for name in ("a", "a", "b", "a", "b"):
+        gathered.add([name], act)
+    assert acted == [({"a"}, True), ({"b"}, True)]
+    clock.pass_once()
+    wait_for(lambda: acted[2:] == [({"a", "b"}, False)])
+
+
+def test_what_was_named_long_ago_is_done_at_once(act: Callable[[set[str]], None], acted: Acted) -> None:
+    """Without a moment to gather in, everything was."""
+    gathered = Gathered()
+    for _ in range(3):
+        gathered.add(["a"], act)
+    assert acted == [({"a"}, True)] * 3
+
+
+@pytest.mark.parametrize("error", [Unreachable("away"), ValueError("broken")])
+def test_one_that_fails_is_told_and_keeps_no_other_waiting(
+    gathered: Gathered, clock: Clock, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    done: list[set[str]] = []
+
+    def act(names: set[str]) -> None:
+        done.append(names)
+        if len(done) == 2:
+            raise error
+
+    for _ in range(2):
+        gathered.add(["a"], act)
+    clock.pass_once()
+    wait_for(lambda: len(done) == 2)
+    gathered.add(["b"], act)
+    gathered.add(["b"], act)
+    clock.pass_once()
+    wait_for(lambda: done[2:] == [{"b"}, {"b"}])
+    assert caplog.text.count("left to the coordinator") == 1
+
+
+def test_nothing_gathered_is_left_when_it_is_finished(
+    clock: Clock, act: Callable[[set[str]], None], acted: Acted
+) -> None:
+    gathered = Gathered(LONG, clock.rest)
+    for _ in range(3):
+        gathered.add(["a"], act)
+        clock.pass_once()
+    gathered.finish()
+    assert sum(len(names) for names, _ in acted) >= 2
+    assert "orchestrator-starts" not in [thread.name for thread in threading.enumerate()]
+
+
+@pytest.fixture
+def hands(db: Database) -> Hands:
+    made = Hands(db)
+    made.engine = replace(made.engine, starts=Gathered(0.01))
+    register(made.engine, document(step("a")))
+    return made
+
+
+def test_every_start_of_many_is_sent(hands: Hands) -> None:
+    runs = [start(hands.engine, "w").run_id for _ in range(30)]
+    hands.engine.starts.finish()
+    hands.work()
+    assert {hands.status(run_id) for run_id in runs} == {"succeeded"}
+
+
+def test_a_start_in_a_callers_transaction_is_sent_once_that_is_committed(hands: Hands) -> None:
+    for _ in range(3):
+        with hands.db.engine.begin() as conn:
+            run_id = start(hands.engine, "w", connection=conn).run_id
+            hands.engine.starts.finish()
+            assert hands.outbox.messages == []
+        wait_for(lambda: hands.outbox.messages, what="the message")
+        hands.work()
+        assert hands.status(run_id) == "succeeded"
+
+
+def test_one_connection_can_commit_many_transactions_with_starts(hands: Hands) -> None:
+    with hands.db.engine.connect() as conn:
+        for _ in range(3):
+            with conn.begin():
+                start(hands.engine, "w", connection=conn)
+            wait_for(lambda: hands.outbox.take(), what="the message")
+
+
+def test_a_start_that_is_rolled_back_is_never_sent(hands: Hands) -> None:
+    with hands.db.engine.connect() as conn:
+        for end in ("rollback", "commit"):
+            transaction = conn.begin()
+            if end == "rollback":
+                start(hands.engine, "w", connection=conn)
+            getattr(transaction, end)()
+            assert hands.engine.starts._thread is None
+    assert hands.outbox.messages == []
