@@ -6,11 +6,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 
 from orchestrator.errors import Unreachable
+from orchestrator.store.db import watch_ends
 
 log = logging.getLogger(__name__)
 Act = Callable[[set[str]], object]
@@ -47,15 +49,14 @@ class Gathered:
         known = self._committing.get(connection)
         if known is None:
             known = self._committing[connection] = set()
-            event.listen(connection, "commit", lambda connection: self._committed(connection, act))
-            event.listen(connection, "rollback", lambda connection: self._committing[connection].clear())
+            watch_ends(connection, partial(self._ends, known, act))
         known.update(names)
 
-    def _committed(self, connection: Connection, act: Act) -> None:
-        """SQLAlchemy tells it right before the commit; what is gathered is dispatched long after it."""
+    def _ends(self, names: set[str], act: Act, committing: bool) -> None:
+        """Told right before the commit; what is gathered is dispatched long after it."""
         with self._lock:
-            names = self._committing[connection]
-            self._gather(names, act)
+            if committing:
+                self._gather(names, act)
             names.clear()
 
     def finish(self) -> None:

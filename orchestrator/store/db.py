@@ -155,6 +155,12 @@ def calls_in(connection: Connection) -> Call:
     return lambda statement, values: [tuple(row) for row in connection.exec_driver_sql(statement, tuple(values))]
 
 
+def watch_ends(connection: Connection, act: Callable[[bool], None]) -> None:
+    """From now on call `act(True)` right before each commit of the connection, and `act(False)` at each rollback."""
+    event.listen(connection, "commit", lambda _: act(True))
+    event.listen(connection, "rollback", lambda _: act(False))
+
+
 @contextmanager
 def read_as_ours(connection: Connection) -> Iterator[None]:
     """Let a connection of someone else's engine read values as ours do, for as long as this is entered.
