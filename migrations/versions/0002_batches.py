@@ -226,11 +226,13 @@ BEGIN
 END $$;
 """
 
-# The best ready steps of a queue get a token and go to the broker, while fewer than `most` are there; and of each pool
-# that a ready step of the queue waits for, the best ready steps that its slots have room for, whatever their queues.
+# The best ready steps of a queue get a token and go to the broker, while fewer than `most` are there; with `patience` only
+# the very best, and those that have been ready for as many seconds: one worker may take the others by itself. And of each
+# pool that a ready step of the queue waits for, the best ready steps that its slots have room for, whatever their queues.
 # Who gives slots away holds the pool's row: how many are taken is counted, so that what dies gives its own back.
 QUEUE = f"""
-CREATE FUNCTION orchestrator_queue(wanted text, most int) RETURNS TABLE (id uuid, claim_token uuid, queue text)
+CREATE FUNCTION orchestrator_queue(wanted text, most int, patience float8)
+RETURNS TABLE (id uuid, claim_token uuid, queue text)
 LANGUAGE plpgsql {IN_ORDER} AS $$
 #variable_conflict use_column
 DECLARE
@@ -273,9 +275,12 @@ BEGIN
     WHERE s.queue = wanted AND NOT (s.pool IS NOT NULL AND s.wait IS NULL) AND s.status = 'ready'
       AND s.next_attempt_at IS NULL AND run.status IN ('running', 'canceling') AND run.halting IS NULL
     ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
+  ), chosen AS (
+    SELECT b.id FROM (SELECT b.*, row_number() OVER (ORDER BY b.priority DESC, b.ready_at, b.id) AS k FROM best b) b
+    WHERE b.k = 1 OR patience = 0 OR b.ready_at <= orchestrator_now() - make_interval(secs => patience)
   ), sent AS (
     UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
-    FROM best b WHERE s.id = b.id
+    FROM chosen c WHERE s.id = c.id
     RETURNING s.id, s.claim_token, s.queue, s.priority, s.ready_at
   )
   SELECT s.id, s.claim_token, s.queue FROM sent s ORDER BY s.priority DESC, s.ready_at, s.id;

@@ -15,6 +15,7 @@ from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
 _LEAST = 4
+_PATIENCE_SECONDS = 0.02
 
 
 def dispatch(engine: Engine, queues: Iterable[str]) -> int:
@@ -31,15 +32,20 @@ def dispatch_starts(engine: Engine, queues: Iterable[str], connection: Connectio
 
     With `connection`, whose transaction they are part of, once that is committed.
     """
-    act = partial(dispatch, engine)
+    later = partial(_dispatch_gathered, engine)
     if connection is None:
-        engine.starts.add(queues, act)
+        engine.starts.add(queues, partial(dispatch, engine), later)
     else:
-        engine.starts.add_at_commit(connection, queues, act)
+        engine.starts.add_at_commit(connection, queues, later)
 
 
-def _dispatch(engine: Engine, queue: str) -> int:
-    queued = batch.queue_ready(engine.db, queue, _window(engine, queue))
+def _dispatch_gathered(engine: Engine, queues: set[str]) -> set[str]:
+    """Send few messages, and tell which queues to look at again: short steps need no more, a worker takes them all."""
+    return {queue for queue in queues if _dispatch(engine, queue, _PATIENCE_SECONDS)}
+
+
+def _dispatch(engine: Engine, queue: str, patience: float = 0.0) -> int:
+    queued = batch.queue_ready(engine.db, queue, _window(engine, queue), patience)
     for name, steps in queued.items():
         send(engine, name, steps)
     return sum(map(len, queued.values()))

@@ -15,7 +15,9 @@ from orchestrator.errors import Unreachable
 from orchestrator.store.db import watch_ends
 
 log = logging.getLogger(__name__)
+_COMMIT_LOOKS = 10
 Act = Callable[[set[str]], object]
+Later = Callable[[set[str]], set[str]]  # it gives the names that are to be looked at again
 
 
 class Gathered:
@@ -28,35 +30,35 @@ class Gathered:
         self._seconds, self._rest = seconds, rest
         self._lock = threading.Lock()
         self._named: dict[str, float] = {}
-        self._waiting: set[str] = set()
+        self._waiting: dict[str, int] = {}  # with the number of looks that they are good for
         self._thread: threading.Thread | None = None
         self._committing: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
 
-    def add(self, names: Iterable[str], act: Act) -> None:
-        """Do the act: now for those that were not named for a while, for the others soon, in a thread."""
+    def add(self, names: Iterable[str], act: Act, later: Later) -> None:
+        """Do `act` now for those that were not named for a while, and `later` soon for the others, in a thread."""
         names, now = set(names), time.monotonic()
         with self._lock:
             late = {name for name in names if now - self._named.get(name, 0.0) < self._seconds}
             self._named |= dict.fromkeys(names, now)
-            self._gather(late, act)
+            self._gather(late, 1, later)
         if names - late:
             act(names - late)
 
-    def add_at_commit(self, connection: Connection, names: Iterable[str], act: Act) -> None:
-        """Do the act soon after the connection's transaction is committed; never if it is not."""
+    def add_at_commit(self, connection: Connection, names: Iterable[str], later: Later) -> None:
+        """Do `later` soon after the connection's transaction is committed; never if it is not."""
         if not self._seconds:
             return
         known = self._committing.get(connection)
         if known is None:
             known = self._committing[connection] = set()
-            watch_ends(connection, partial(self._ends, known, act))
+            watch_ends(connection, partial(self._ends, known, later))
         known.update(names)
 
-    def _ends(self, names: set[str], act: Act, committing: bool) -> None:
-        """Told right before the commit; what is gathered is dispatched long after it."""
+    def _ends(self, names: set[str], later: Later, committing: bool) -> None:
+        """Told right before the commit, which may take a while: nothing to be found yet is no reason to give up."""
         with self._lock:
             if committing:
-                self._gather(names, act)
+                self._gather(names, _COMMIT_LOOKS, later)
             names.clear()
 
     def finish(self) -> None:
@@ -65,24 +67,38 @@ class Gathered:
         if thread is not None:
             thread.join()
 
-    def _gather(self, names: set[str], act: Act) -> None:
-        self._waiting |= names
+    def _gather(self, names: Iterable[str], looks: int, later: Later) -> None:
+        for name in names:
+            self._waiting[name] = max(looks, self._waiting.get(name, 0))
         if self._waiting and self._thread is None:
             # No daemon: a process that ends waits the moment until its last starts are dispatched.
-            self._thread = threading.Thread(target=self._hand_on, args=(act,), name="orchestrator-starts")
+            self._thread = threading.Thread(target=self._hand_on, args=(later,), name="orchestrator-starts")
             self._thread.start()
 
-    def _hand_on(self, act: Act) -> None:
-        while True:
-            self._rest(self._seconds)
+    def _hand_on(self, later: Later) -> None:
+        while names := self._next():
+            again = _done_safely(later, set(names))
             with self._lock:
-                names, self._waiting = self._waiting, set()
-                if not names:
-                    self._thread = None
-                    return
-            try:
-                act(names)
-            except Unreachable as error:
-                log.warning("ready steps are left to the coordinator: %s", error)
-            except Exception:  # noqa: BLE001 - nobody waits for this thread; the coordinator does its work
-                log.exception("ready steps are left to the coordinator")
+                self._gather(again, 1, later)
+                for name in names.keys() - again:
+                    if names[name] > 1:
+                        self._gather([name], names[name] - 1, later)
+
+    def _next(self) -> dict[str, int]:
+        """What has gathered in a moment. When nothing has, the thread ends."""
+        self._rest(self._seconds)
+        with self._lock:
+            names, self._waiting = self._waiting, {}
+            if not names:
+                self._thread = None
+            return names
+
+
+def _done_safely(later: Later, names: set[str]) -> set[str]:
+    try:
+        return later(names)
+    except Unreachable as error:
+        log.warning("ready steps are left to the coordinator: %s", error)
+    except Exception:  # noqa: BLE001 - nobody waits for this thread; the coordinator does its work
+        log.exception("ready steps are left to the coordinator")
+    return set()

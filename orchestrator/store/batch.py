@@ -201,13 +201,15 @@ def view(db: Database, run_id: str, positions: Sequence[int]) -> tuple[dict[str,
     return found, [StepNow(*row) for row in rows[1:]]
 
 
-def queue_ready(db: Database, queue: str, most: int) -> dict[str, list[Queued]]:
+def queue_ready(db: Database, queue: str, most: int, patience: float = 0.0) -> dict[str, list[Queued]]:
     """ready -> queued: the best ready steps of a queue, as long as fewer than `most` are queued; by queue.
 
-    Also those of the pools that steps of this queue wait for, whatever their queues.
+    With `patience` the very best, and what has been ready for as many seconds. Also those of the pools that steps of
+    this queue wait for, whatever their queues.
     """
     queued: dict[str, list[Queued]] = {}
-    for id, token, name in db.call("SELECT id, claim_token, queue FROM orchestrator_queue(%s, %s)", [queue, most]):
+    rows = db.call("SELECT id, claim_token, queue FROM orchestrator_queue(%s, %s, %s)", [queue, most, patience])
+    for id, token, name in rows:
         queued.setdefault(name, []).append(Queued(id, token))
     return queued
 

@@ -12,6 +12,8 @@ from orchestrator.errors import Unreachable
 from orchestrator.services.gather import Gathered
 from orchestrator.services.register import register
 from orchestrator.services.start import start
+from orchestrator.services.start_plain import StartOptions, start_plainly
+from orchestrator.store.batch import queue_ready
 from orchestrator.store.db import Database
 from tests.documents import document, step
 from tests.hands import Hands
@@ -36,6 +38,16 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+def later(act: Callable[[set[str]], None]) -> Callable[[set[str]], set[str]]:
+    """The same act, after which nothing is to be looked at again."""
+
+    def done(names: set[str]) -> set[str]:
+        act(names)
+        return set()
+
+    return done
 
 
 @pytest.fixture
@@ -66,7 +78,7 @@ def test_the_first_of_a_queue_is_done_at_once_and_those_that_follow_together(
     gathered: Gathered, clock: Clock, act: Callable[[set[str]], None], acted: Acted
 ) -> None:
     for name in ("a", "a", "b", "a", "b"):
-        gathered.add([name], act)
+        gathered.add([name], act, later(act))
     assert acted == [({"a"}, True), ({"b"}, True)]
     clock.pass_once()
     wait_for(lambda: acted[2:] == [({"a", "b"}, False)])
@@ -76,7 +88,7 @@ def test_what_was_named_long_ago_is_done_at_once(act: Callable[[set[str]], None]
     """Without a moment to gather in, everything was."""
     gathered = Gathered()
     for _ in range(3):
-        gathered.add(["a"], act)
+        gathered.add(["a"], act, later(act))
     assert acted == [({"a"}, True)] * 3
 
 
@@ -92,11 +104,11 @@ def test_one_that_fails_is_told_and_keeps_no_other_waiting(
             raise error
 
     for _ in range(2):
-        gathered.add(["a"], act)
+        gathered.add(["a"], act, later(act))
     clock.pass_once()
     wait_for(lambda: len(done) == 2)
-    gathered.add(["b"], act)
-    gathered.add(["b"], act)
+    gathered.add(["b"], act, later(act))
+    gathered.add(["b"], act, later(act))
     clock.pass_once()
     wait_for(lambda: done[2:] == [{"b"}, {"b"}])
     assert caplog.text.count("left to the coordinator") == 1
@@ -107,11 +119,26 @@ def test_nothing_gathered_is_left_when_it_is_finished(
 ) -> None:
     gathered = Gathered(LONG, clock.rest)
     for _ in range(3):
-        gathered.add(["a"], act)
+        gathered.add(["a"], act, later(act))
         clock.pass_once()
     gathered.finish()
     assert sum(len(names) for names, _ in acted) >= 2
     assert "orchestrator-starts" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_name_is_looked_at_again_as_long_as_that_is_said_of_it(gathered: Gathered, clock: Clock) -> None:
+    seen: list[set[str]] = []
+
+    def look(names: set[str]) -> set[str]:
+        seen.append(names)
+        return {"a"} if len(seen) < 3 else set()
+
+    for name in ("a", "a", "b", "b"):
+        gathered.add([name], lambda _: None, look)
+    for _ in range(5):
+        clock.pass_once()
+    gathered.finish()
+    assert seen == [{"a", "b"}, {"a"}, {"a"}]
 
 
 @pytest.fixture
@@ -127,6 +154,13 @@ def test_every_start_of_many_is_sent(hands: Hands) -> None:
     hands.engine.starts.finish()
     hands.work()
     assert {hands.status(run_id) for run_id in runs} == {"succeeded"}
+
+
+def test_a_burst_needs_few_messages_as_long_as_its_steps_are_taken_soon(hands: Hands) -> None:
+    """Whoever takes one takes the others: more are sent for what still waits after a moment."""
+    start_plainly(hands.engine, "w", [{}] * 6, StartOptions())
+    queued = [len(queue_ready(hands.db, "default", 100, patience)) for patience in (60.0, 60.0, 0.0)]
+    assert queued == [1, 1, 4]
 
 
 def test_a_start_in_a_callers_transaction_is_sent_once_that_is_committed(hands: Hands) -> None:
@@ -146,6 +180,24 @@ def test_one_connection_can_commit_many_transactions_with_starts(hands: Hands) -
             with conn.begin():
                 start(hands.engine, "w", connection=conn)
             wait_for(lambda: hands.outbox.take(), what="the message")
+
+
+def test_a_commit_that_takes_a_while_is_waited_for(hands: Hands, clock: Clock) -> None:
+    gathered = Gathered(LONG, clock.rest)
+    looked: list[set[str]] = []
+
+    def look(names: set[str]) -> set[str]:
+        looked.append(names)
+        return set()
+
+    with hands.db.engine.begin() as conn:
+        gathered.add_at_commit(conn, ["a"], look)
+    for _ in range(4):
+        clock.pass_once()
+    wait_for(lambda: looked == [{"a"}] * 4)
+    for _ in range(20):
+        clock.pass_once()
+    gathered.finish()
 
 
 def test_a_start_that_is_rolled_back_is_never_sent(hands: Hands) -> None:
