@@ -69,6 +69,9 @@ def _cost(results: Mapping[str, Any]) -> Sheet:
 
 def _others(results: Mapping[str, Any]) -> Sheet:
     figures = (
+        *(("W6", f"memory that the first run adds to {name}, MB", "grown_mb", name) for name in ("worker", "beat")),
+        *(("W6", f"memory that the second adds to {name}, MB", "again_grown_mb", name) for name in ("worker", "beat")),
+        ("W7", "steps/s without these rows", "empty_steps_per_s", None),
         ("W8", "starts/s by the client, one thread", "starts_per_s", None),
         ("W8", "starts/s in the caller's transactions", "transactional_starts_per_s", None),
         *(("W9", f"CPU of {name}, % of a core", "cpu_percent", name) for name in ("worker", "beat", "web", "postgres")),
@@ -82,7 +85,7 @@ def _others(results: Mapping[str, Any]) -> Sheet:
         for name, says, key, part in figures:
             if name == workload and (value := group.median(key, part)) is not None:
                 rows.append((workload, size, says, ("~" if group.noisy else "") + shown(value, 2)))
-    return Sheet("Starts, idling, slots", ("workload", "size", "figure", "value"), rows)
+    return Sheet("Memory, growth, starts, idling, slots", ("workload", "size", "figure", "value"), rows)
 
 
 def _goals(results: Mapping[str, Any]) -> Sheet:

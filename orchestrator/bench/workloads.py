@@ -22,6 +22,7 @@ SIZES = {
 }
 GRAPHS = ("W1", "W2", "W3", "W4", "W6", "W7")
 LISTED = "W1"  # its statements are listed
+AGAIN = "W6"  # is run a second time, for its memory
 OURS = "ours"  # what we are called among peers
 FILLED = ("W7", "W9")  # on a database that holds many other rows
 

@@ -76,6 +76,8 @@ def test_every_workload_runs_and_passes_its_check(measured: dict[str, Any]) -> N
     graphs = [lines[name] for name in ("W1", "W2", "W3", "W4", "W6", "W7")]
     assert [line["steps"] for line in graphs] == [6, 7, 12, 3, 12, 12]
     assert all(0 < line["p50_gap_ms"] <= line["p95_gap_ms"] for line in graphs)
+    assert lines["W7"]["empty_steps_per_s"] > 0
+    assert lines["W6"]["again_peak_mb"]["worker"] > 0
 
 
 def test_what_postgres_did_for_a_step_is_counted(measured: dict[str, Any]) -> None:
