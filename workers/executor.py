@@ -19,6 +19,7 @@ from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.perform import Performed, perform
 from orchestrator.services.settle_all import Done, SettledAll, settle_all
+from orchestrator.services.sites import Site
 from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease, Queued
 from workers.board import Board
@@ -109,7 +110,7 @@ class Hand:
             self._desk.board.hold([])
 
     def _work(self, first: Claimed) -> None:
-        self._function = self._function_of(first)
+        self._called(first)
         self._take_more(anything=False)
         while self._waiting:
             self._hold()
@@ -123,9 +124,12 @@ class Hand:
     def _may_go_on(self) -> bool:
         return time.monotonic() < self._until and not self._desk.limits.stopping
 
-    def _function_of(self, claimed: Claimed) -> str:
+    def _called(self, claimed: Claimed) -> Site | None:
+        """Go by this attempt's function from here on, if it is known; its step's site."""
         site = self._desk.engine.site(claimed.revision_id, claimed.position)
-        return site.step.function or "" if site else ""
+        if site is not None and site.step.function:
+            self._function = site.step.function
+        return site
 
     # Taking and giving back.
 
@@ -176,10 +180,9 @@ class Hand:
             self._note(done)
 
     def _note(self, done: Done) -> None:
-        site = self._desk.engine.site(done.claimed.revision_id, done.claimed.position)
+        site = self._called(done.claimed)
         if site is not None and site.step.function:
-            self._function = site.step.function
-            self._desk.durations.note(self._function, done.took, repeatable=site.repeatable)
+            self._desk.durations.note(site.step.function, done.took, repeatable=site.repeatable)
 
     # Settling.
 
