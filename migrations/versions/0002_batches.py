@@ -388,14 +388,16 @@ END $$;
 """
 
 # What the coordinator has to do, by the names of its duties (orchestrator/services/coordinate.py): one probe of an index
-# for each, so that a coordinator with nothing to do costs next to nothing. It may name a duty that finds nothing.
+# for each, so that a coordinator with nothing to do costs next to nothing. It may say so of a duty that finds nothing.
 DUE = f"""
-CREATE FUNCTION orchestrator_due(grace float8, resend float8) RETURNS TABLE (duty text)
+CREATE FUNCTION orchestrator_due(grace float8, resend float8) RETURNS TABLE (duty text, due bool)
 LANGUAGE plpgsql STABLE {PLANNED} AS $$
 BEGIN
-  RETURN QUERY SELECT d.duty FROM (VALUES
+  RETURN QUERY VALUES
     ('promote_retries', EXISTS (SELECT FROM workflow_run_steps s
       WHERE s.status = 'ready' AND s.next_attempt_at <= orchestrator_now())),
+    ('wake_waiting', EXISTS (SELECT FROM workflow_run_steps s
+      WHERE s.status = 'waiting' AND s.wake_at <= orchestrator_now())),
     ('reclaim', EXISTS (SELECT FROM workflow_run_steps s
       WHERE s.status = 'running' AND (s.lease_expires_at <= orchestrator_now()
         OR s.attempt_deadline_at + make_interval(secs => grace) <= orchestrator_now()))),
@@ -411,8 +413,7 @@ BEGIN
     ('resend', EXISTS (SELECT FROM workflow_run_steps s
       WHERE s.status = 'queued' AND s.queued_at <= orchestrator_now() - make_interval(secs => resend))),
     ('find_ready', EXISTS (SELECT FROM workflow_run_steps s
-      WHERE s.status = 'ready' AND s.next_attempt_at IS NULL))
-  ) AS d (duty, due) WHERE d.due;
+      WHERE s.status = 'ready' AND s.next_attempt_at IS NULL));
 END $$;
 """
 

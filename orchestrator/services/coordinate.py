@@ -1,6 +1,6 @@
 """The coordinator's tick: everything no worker's transaction does. Any number of coordinators are safe.
 
-One statement tells which duties there are; those for which there is nothing to do cost no other (docs/adr/0015).
+One statement tells which duties there are; those for which there is nothing to do cost no other (docs/adr/0008).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def due(engine: Engine, *, reclaiming: bool = True) -> list[Duty]:
     Without `reclaiming` no attempt is taken from its worker: for the moments after an outage of Postgres, in which
     no worker could renew its leases.
     """
-    names = lease.find_due(engine.db, engine.settings.timeout_grace, engine.settings.resend)
-    return [duty for duty in DUTIES if duty.__name__ in names and (reclaiming or duty is not reclaim)]
+    told = lease.find_due(engine.db, engine.settings.timeout_grace, engine.settings.resend)
+    return [duty for duty in DUTIES if told.get(duty.__name__, True) and (reclaiming or duty is not reclaim)]
 
 
 def do(engine: Engine, duties: Iterable[Duty]) -> None:
@@ -209,7 +209,8 @@ def find_ready(engine: Engine) -> set[str]:
     return lease.queues_with_ready(engine.db)
 
 
-# In this order; each is done when `orchestrator_due` (migrations/versions/0002_batches.py) has its name.
+# In this order. Each has a part in `orchestrator_due` (migrations/versions/0002_batches.py); one without would be done
+# at every tick.
 DUTIES: tuple[Duty, ...] = (
     promote_retries,
     wake_waiting,

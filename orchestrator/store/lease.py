@@ -119,13 +119,13 @@ def take_unanswered(conn: Connection, queue: str, after: float) -> Sequence[Row[
 _DUE_PLANS_SECONDS = 60.0
 
 
-def find_due(db: Database, grace: float, resend: float) -> frozenset[str]:
-    """The coordinator's duties, by name, for which there may be something to do.
+def find_due(db: Database, grace: float, resend: float) -> dict[str, bool]:
+    """For each of the coordinator's duties, by name, whether there may be something to do.
 
     `grace` and `resend` as `find_expired` and `take_unanswered` have them.
     """
-    rows = db.call("SELECT duty FROM orchestrator_due(%s, %s)", [grace, resend], plans_seconds=_DUE_PLANS_SECONDS)
-    return frozenset(row[0] for row in rows)
+    rows = db.call("SELECT duty, due FROM orchestrator_due(%s, %s)", [grace, resend], plans_seconds=_DUE_PLANS_SECONDS)
+    return dict(rows)
 
 
 def _queues(status: str, also: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Coordinators with nothing to do cost next to nothing, however many there are and whatever waits (docs/adr/0015)."""
+"""Coordinators with nothing to do cost next to nothing, however many there are and whatever waits (docs/adr/0008)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from orchestrator.store.db import Database
 from orchestrator.store.filler import add_ended_runs, add_waiting_runs
 from tests.hands import Hands
 from workers.beat import Coordinator
+
+ASKS = "SELECT duty, due FROM orchestrator_due(%s, %s)"
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def test_with_nothing_due_a_tick_is_one_statement(db: Database, asked: list[str]
     asked.clear()
     for _ in range(3):
         tick(hands.engine)
-    assert asked == ["SELECT duty FROM orchestrator_due(%s, %s)"] * 3
+    assert asked == [ASKS] * 3
 
 
 def test_with_nothing_due_a_tick_reads_no_row(db: Database) -> None:
@@ -77,7 +79,7 @@ def test_a_beat_with_nothing_to_do_asks_no_more(database_url: str, asked: list[s
     asked.clear()
     for _ in range(3):
         beat.tick()
-    assert asked == ["SELECT duty FROM orchestrator_due(%s, %s)"] * 3
+    assert asked == [ASKS] * 3
     beat.stop()
 
 
