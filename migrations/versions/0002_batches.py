@@ -410,6 +410,8 @@ BEGIN
     -- The run's status as a value, not joined: what is queued is little, and runs that are open may be many.
     ('withdraw_paused', EXISTS (SELECT FROM workflow_run_steps s WHERE s.status = 'queued'
       AND (SELECT r.status FROM workflow_runs r WHERE r.id = s.run_id) = 'paused')),
+    ('admit_pending', EXISTS (SELECT FROM workflow_runs r WHERE r.status = 'pending' AND r.limit_key IS NOT NULL)),
+    ('forget_results', EXISTS (SELECT FROM function_results f WHERE f.expires_at <= orchestrator_now())),
     ('resend', EXISTS (SELECT FROM workflow_run_steps s
       WHERE s.status = 'queued' AND s.queued_at <= orchestrator_now() - make_interval(secs => resend))),
     ('find_ready', EXISTS (SELECT FROM workflow_run_steps s
