@@ -22,8 +22,9 @@ PAGE = """\
 # States
 
 Made from `orchestrator/domain/states.py` by `make docs`; a test holds this page to it.
-Statuses of steps are written only by `orchestrator/store/transition.py`, those of runs only by
-`orchestrator/store/run_transition.py`; CHECK constraints refuse rows that contradict themselves.
+Statuses of steps are written only by `orchestrator/store/transition.py` and, for operators,
+`orchestrator/store/operator_transition.py`; those of runs only by `orchestrator/store/run_transition.py`. CHECK
+constraints refuse rows that contradict themselves.
 
 ## Run
 
@@ -40,8 +41,11 @@ lifecycle handlers run.
 `ready` means the step's conditions are met: it waits for room in the dispatch window, or, with
 `next_attempt_at`, for its next attempt. `queued` means a message was sent; `running` that a worker holds its lease.
 A `pass` step goes from `pending` to `succeeded` at once. Steps of kind `function` and `pass` are never `waiting`.
-A retry is in the audit log. It opens the failed, canceled and upstream-failed steps, and the skipped ones that depend
-on them; a lifecycle handler is opened again when the retried run ends again.
+Whatever state a step is in, an operator's mark may make it `succeeded` or `skipped` (reason `marked`), except one that
+has succeeded; a running one is cut off for it. What did not run because of it is opened again, as by a retry.
+
+Retries and marks are in the audit log. A retry opens the failed, canceled and upstream-failed steps, and the skipped
+ones that depend on them; a lifecycle handler is opened again when the retried run ends again.
 """
 
 
@@ -63,7 +67,7 @@ def _reopened(moves: Mapping[Status, Collection[Status]]) -> str:
     """The moves out of terminal states, in words."""
     sources = ", ".join(f"`{source}`" for source in sorted(moves))
     targets = " or ".join(f"`{target}`" for target in sorted({t for ts in moves.values() for t in ts}))
-    return f"Opened again by an operator's retry, and by nothing else:\n{sources} to {targets}."
+    return f"Opened again by an operator's retry or mark, and by nothing else:\n{sources} to {targets}."
 
 
 if __name__ == "__main__":

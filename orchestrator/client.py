@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,20 @@ from orchestrator.domain.load import load_text
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
+from orchestrator.services import bulk as bulks
 from orchestrator.services.actor import acting_user
+from orchestrator.services.bulk import Bulk, Verb
 from orchestrator.services.cancel import cancel
 from orchestrator.services.decide import decide
 from orchestrator.services.documents import read_document
 from orchestrator.services.engine import Engine
+from orchestrator.services.hold import hold, release
+from orchestrator.services.mark import mark
 from orchestrator.services.pages import every
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.pools import remove_pool, set_pool
 from orchestrator.services.register import Registered, register
+from orchestrator.services.rerun import WhichRevision, rerun
 from orchestrator.services.retry import retry
 from orchestrator.services.signal import Signaled, signal
 from orchestrator.services.start import start, start_many
@@ -192,8 +198,7 @@ class Orchestrator:
 
         `error` is a part of the error's message. Raises `NotFound` for an unknown workflow or app.
         """
-        wanted = [RunStatus(one) for one in ([status] if isinstance(status, str) else status)]
-        filters = RunFilters(workflow, wanted, app, tags, created_after, created_before, error)
+        filters = RunFilters(workflow, _statuses(status), app, tags, created_after, created_before, error)
         yield from every(self.engine.db, lambda conn, after: list_runs(conn, filters, after, page_size))
 
     def cancel(self, run: RunHandle | str, *, reason: str | None = None, force: bool = False) -> None:
@@ -259,6 +264,74 @@ class Orchestrator:
     def remove_pool(self, name: str, *, reason: str | None = None) -> None:
         """Remove the pool; raises `NotFound`, and `Conflict` while steps use it."""
         remove_pool(self.engine, name, reason=reason, actor=acting_user("python"))
+
+    def rerun(
+        self,
+        run: RunHandle | str,
+        *,
+        input: Any = None,
+        revision: WhichRevision = "same",
+        from_steps: Sequence[str] | str = (),
+        reason: str | None = None,
+    ) -> RunHandle:
+        """Start the run once more as a new run; its handle. `input` None is the same input.
+
+        With `from_steps`, steps that do not depend on these are kept. Raises `NotFound`, `Conflict`, `InvalidInput`.
+        """
+        options: dict[str, Any] = {"input": input, "revision": revision, "from_steps": from_steps, "reason": reason}
+        return RunHandle(self.engine, rerun(self.engine, _id_of(run), actor=acting_user("python"), **options).run_id)
+
+    def mark(
+        self,
+        run: RunHandle | str,
+        step: str,
+        status: StepStatus | str,
+        *,
+        output: Any = None,
+        force: bool = False,
+        reason: str | None = None,
+    ) -> int:
+        """Say how a step ended (`succeeded`, `skipped`); how many others were opened again. `force`: a running one."""
+        options: dict[str, Any] = {"output": output, "force": force, "reason": reason}
+        return mark(self.engine, _id_of(run), step, StepStatus(status), actor=acting_user("python"), **options)
+
+    def hold(self, run: RunHandle | str, step: str, *, reason: str | None = None) -> None:
+        """Keep a step from starting until it is released. Raises `NotFound` and `Conflict`."""
+        hold(self.engine, _id_of(run), step, reason=reason, actor=acting_user("python"))
+
+    def release(self, run: RunHandle | str, step: str, *, reason: str | None = None) -> None:
+        """Let a held step go on. Raises `NotFound` and `Conflict`."""
+        release(self.engine, _id_of(run), step, reason=reason, actor=acting_user("python"))
+
+    def bulk(
+        self,
+        verb: Verb | str,
+        *,
+        workflow: str | None = None,
+        status: RunStatus | str | Sequence[RunStatus | str] = (),
+        app: str | None = None,
+        tags: Sequence[str] = (),
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        error: str | None = None,
+        dry_run: bool = False,
+        **options: Any,
+    ) -> Bulk:
+        """`cancel`, `pause`, `resume`, `retry` or `rerun` every run that `runs` would find; at least one filter.
+
+        Without a `status`, those the verb is meant for. `options` are the verb's own. Run by run: one that refuses is
+        among the `refused` and stops no other. `dry_run` only finds. Raises `NotFound` and `InvalidInput`.
+        """
+        filters = RunFilters(workflow, _statuses(status), app, tags, created_after, created_before, error)
+        found = bulks.find(self.engine.db, Verb(verb), filters)
+        if dry_run:
+            return Bulk(found)
+        act = partial(bulks.ACTS[found.verb], self.engine, actor=acting_user("python"), **options)
+        return Bulk(found, tuple(bulks.each(found, lambda run_id, bulk_id: act(run_id, bulk_id=bulk_id))))
+
+
+def _statuses(status: RunStatus | str | Sequence[RunStatus | str]) -> tuple[RunStatus, ...]:
+    return tuple(RunStatus(one) for one in ([status] if isinstance(status, str) else status))
 
 
 def _id_of(run: RunHandle | str) -> str:

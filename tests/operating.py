@@ -6,10 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from orchestrator.domain.outcome import Outcome
-from orchestrator.domain.states import STEP_TERMINAL, StepStatus
+from orchestrator.domain.states import STEP_OPEN, STEP_TERMINAL, StepStatus
 from orchestrator.services.cancel import cancel
 from orchestrator.services.claim import Claimed, claim
 from orchestrator.services.coordinate import tick
+from orchestrator.services.hold import hold, release
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.retry import retry
 from orchestrator.store.transition import Lease
@@ -29,6 +30,7 @@ class Operating:
 
     def __init__(self, box: Sandbox, workflow: Workflow, script: Script) -> None:
         self.box, self.engine, self.script = box, box.engine, script
+        self.document = workflow.document
         self.watch = Watch(box, workflow.document)
         self.run_id = self.watch.run_id = box.start(workflow.document)
         self.references = [
@@ -37,6 +39,7 @@ class Operating:
         ]
         self.held: list[Claimed] = []
         self.gone: list[Claimed] = []  # attempts whose lease was taken, or that were canceled
+        self.on_hold: list[str] = []
         self.earlier: dict[str, tuple[str, str | None]] = {}  # handlers of the run's earlier lives
 
     # Acts. Each does nothing when there is nothing to do it to.
@@ -103,6 +106,21 @@ class Operating:
             resume(self.engine, self.run_id)
             self._tell(Reference.resume)
 
+    def hold(self, choose: Choose) -> None:
+        """Hold an open step. A `pass` step would end later than the reference says, for that has none to hold it."""
+        steps = self.box.result(self.run_id).steps
+        could = [n for n in self._functions() if n in steps and steps[n].status in STEP_OPEN and n not in self.on_hold]
+        if could:
+            self.on_hold.append(could[choose(len(could))])
+            hold(self.engine, self.run_id, self.on_hold[-1])
+
+    def release(self, choose: Choose) -> None:
+        if self.on_hold:
+            release(self.engine, self.run_id, self.on_hold.pop(choose(len(self.on_hold))))
+
+    def _functions(self) -> list[str]:
+        return [step["name"] for step in self.document["steps"] if "pass" not in step]
+
     def cancel(self, choose: Choose, *, force: bool = False) -> None:
         handling = any(name not in self.references[0].steps for name in self.box.result(self.run_id).steps)
         if not handling and self._run_status() in ("running", "paused", "canceling"):
@@ -118,6 +136,8 @@ class Operating:
     def go_on(self, choose: Choose) -> None:
         """Work until the run has ended."""
         self.resume(choose)
+        while self.on_hold:
+            self.release(choose)
         while self._run_status() not in ("succeeded", "failed", "canceled"):
             self.take(choose)
             if self.held:

@@ -14,6 +14,7 @@ from orchestrator.domain.recount import recount
 from orchestrator.domain.states import (
     RUN_REOPENS,
     RUN_TRANSITIONS,
+    STEP_MARKS,
     STEP_REOPENS,
     STEP_TERMINAL,
     STEP_TRANSITIONS,
@@ -59,6 +60,7 @@ class Watch:
         self.run_id = ""
         self.reopening = False  # an operator's retry is under way
         self.retried = False
+        self.marking = False  # an operator's mark is under way
         note_moves(box.connection)
 
     def __call__(self, _: Sandbox | None = None) -> None:
@@ -74,6 +76,15 @@ class Watch:
         self.check_moves()
         self.reopening = False
 
+    @contextmanager
+    def operators_mark(self) -> Iterator[None]:
+        """Within, steps may be left as the table of marks says too."""
+        with self.operators_retry():
+            self.marking = True
+            yield
+            self.check_moves()
+            self.marking = False
+
     def check_moves(self) -> None:
         for kind, was, became in moves_since(self.box.connection):
             assert self._allowed(kind, was, became), f"a {kind} went from {was} to {became}"
@@ -85,7 +96,8 @@ class Watch:
         # A run that was retried ends once more, and its handlers run once more.
         reopening = self.retried if kind == "handler" else self.reopening
         reopened = reopening and StepStatus(became) in STEP_REOPENS.get(StepStatus(was), ())
-        return reopened or StepStatus(became) in STEP_TRANSITIONS[StepStatus(was)]
+        marked = self.marking and StepStatus(became) in STEP_MARKS.get(StepStatus(was), ())
+        return reopened or marked or StepStatus(became) in STEP_TRANSITIONS[StepStatus(was)]
 
 
 def check_tallies(conn: Connection, plan: Plan, run_id: str) -> None:

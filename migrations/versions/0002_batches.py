@@ -110,7 +110,7 @@ BEGIN
       SELECT s.id, h.queue, h.n, run.revision_id, s.remaining_sources = h.n AS starts, s.priority,
         s.function = ANY (take_functions) AS short,
         s.remaining_sources = h.n AND h.queue = take_queue AND run.status IN ('running', 'canceling')
-          AND run.halting IS NULL AS mine
+          AND run.halting IS NULL AND s.held_at IS NULL AS mine
       FROM hit h JOIN workflow_run_steps s ON s.run_id = h.run_id AND s.position = h.position
       JOIN workflow_runs run ON run.id = h.run_id
     ), ranked AS (
@@ -184,7 +184,8 @@ BEGIN
     SELECT s.id, run.revision_id, {SMALL} AS input, s.function, s.priority, s.ready_at
     FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
     WHERE s.queue = wanted AND NOT (s.pool IS NOT NULL AND s.wait IS NULL) AND s.status = 'ready'
-      AND s.next_attempt_at IS NULL AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+      AND s.next_attempt_at IS NULL AND s.held_at IS NULL
+      AND run.status IN ('running', 'canceling') AND run.halting IS NULL
     ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
   ), ranked AS (
     SELECT b.id, b.revision_id, b.input, coalesce(b.function = ANY (functions), false) AS short,
@@ -242,7 +243,8 @@ BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   LOOP
     gate := (SELECT s.pool FROM workflow_run_steps s WHERE s.queue = wanted AND s.pool > gate AND s.status = 'ready'
-      AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL ORDER BY s.pool LIMIT 1);
+      AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL AND s.held_at IS NULL
+      ORDER BY s.pool LIMIT 1);
     EXIT WHEN gate IS NULL;
     SELECT p.slots INTO room FROM pools p WHERE p.name = gate FOR UPDATE;
     room := coalesce(room, 0) - (SELECT coalesce(sum(s.slots), 0) FROM workflow_run_steps s WHERE s.pool = gate
@@ -253,7 +255,7 @@ BEGIN
     WITH best AS (
       SELECT s.id, s.priority, s.ready_at, s.slots FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
       WHERE s.pool = gate AND s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL
-        AND s.wait IS NULL AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+        AND s.wait IS NULL AND s.held_at IS NULL AND run.status IN ('running', 'canceling') AND run.halting IS NULL
       ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
     ), fitting AS (
       SELECT b.*, sum(b.slots) OVER (ORDER BY b.priority DESC, b.ready_at, b.id) AS taken FROM best b
@@ -273,7 +275,8 @@ BEGIN
   WITH best AS (
     SELECT s.id, s.priority, s.ready_at FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
     WHERE s.queue = wanted AND NOT (s.pool IS NOT NULL AND s.wait IS NULL) AND s.status = 'ready'
-      AND s.next_attempt_at IS NULL AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+      AND s.next_attempt_at IS NULL AND s.held_at IS NULL
+      AND run.status IN ('running', 'canceling') AND run.halting IS NULL
     ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
   ), chosen AS (
     SELECT b.id FROM (SELECT b.*, row_number() OVER (ORDER BY b.priority DESC, b.ready_at, b.id) AS k FROM best b) b
@@ -415,7 +418,7 @@ BEGIN
     ('resend', EXISTS (SELECT FROM workflow_run_steps s
       WHERE s.status = 'queued' AND s.queued_at <= orchestrator_now() - make_interval(secs => resend))),
     ('find_ready', EXISTS (SELECT FROM workflow_run_steps s
-      WHERE s.status = 'ready' AND s.next_attempt_at IS NULL));
+      WHERE s.status = 'ready' AND s.next_attempt_at IS NULL AND s.held_at IS NULL));
 END $$;
 """
 

@@ -13,6 +13,7 @@ from orchestrator.cli.output import console, note, print_json, print_lines, widt
 from orchestrator.cli.session import find, open_database
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean, json_line, local, one_line, parsed
+from orchestrator.ids import is_id
 from orchestrator.store.reads import list_audit
 
 _COLUMNS = (
@@ -27,23 +28,32 @@ _COLUMNS = (
 
 @click.command()
 @click.option("--run", metavar="RUN", help="What was done to this run.")
+@click.option("--bulk", metavar="ID", help="What this bulk did, a run a line.")
 @paged
 @common
-def audit(run: str | None, limit: int, after: str | None, as_json: bool) -> None:
+def audit(run: str | None, bulk: str | None, limit: int, after: str | None, as_json: bool) -> None:
     """List what people did, newest first."""
+    if bulk is not None and not is_id(bulk):
+        raise click.UsageError(f"'{clean(bulk)}' is not the id of a bulk.")
     with open_database() as db:
         target = find(db, run) if run is not None else None
         with db.transaction() as conn:
-            page = list_audit(conn, target, after, limit)
+            page = list_audit(conn, target, after, limit, bulk_id=bulk)
     if as_json:
         print_json({"items": page.items, "next": page.next})
         return
     screen = console()
     print_lines(screen, audit_table(page.items, width_of(screen)))
     if not page.items:
-        note("nobody did anything" + (" to this run" if run is not None else " yet" if not after else " before that"))
+        note(f"nobody did anything{_where(run, bulk, after)}")
     if page.next:
         note(f"there are more: --after {page.next}")
+
+
+def _where(run: str | None, bulk: str | None, after: str | None) -> str:
+    if run is not None:
+        return " to this run"
+    return " in this bulk" if bulk is not None else " before that" if after else " yet"
 
 
 def audit_table(items: Sequence[Mapping[str, Any]], width: int | None) -> list[Text]:
@@ -59,5 +69,10 @@ def _row(item: Mapping[str, Any]) -> tuple[Text, ...]:
         Text(clean(item["action"])),
         Text(f"{item['target_kind']} {clean(item['target_id'])}"),
         Text(one_line(item["reason"] or "")),
-        Text(json_line(item["data"]) if item["data"] else "", "dim"),
+        Text(_more(item), "dim"),
     )
+
+
+def _more(item: Mapping[str, Any]) -> str:
+    data = json_line(item["data"]) if item["data"] else ""
+    return f"{data} in bulk {item['bulk_id']}".strip() if item["bulk_id"] else data

@@ -63,7 +63,8 @@ def run_page(page: RunPage, signs: Signs, width: int | None) -> list[Text]:
 
 def obstacle_lines(run: RunNow, steps: Sequence[StepBrief], workers: Sequence[Mapping[str, Any]]) -> list[Text]:
     """What keeps the run from going on, and an empty line; none when nothing does."""
-    waiting = {s.queue for s in steps if s.status in (StepStatus.READY, StepStatus.QUEUED) and s.queue}
+    waits = (StepStatus.READY, StepStatus.QUEUED)
+    waiting = {s.queue for s in steps if s.status in waits and s.queue and s.held_at is None}
     told = obstacles(run, waiting, workers)
     return [*(Text(f"! {one}", "yellow") for one in told), Text()] if told else []
 
@@ -75,6 +76,8 @@ def _facts(page: RunPage, signs: Signs, width: int | None) -> Iterator[Text]:
         yield _fact("why", because)
     yield _fact("run", Text(f"{run.id}, revision {run.revision}, app {clean(run.app)}"))
     yield _fact("started" if run.started_at is not None else "created", Text(_times(run)))
+    if view.get("rerun_of"):
+        yield _fact("rerun of", Text(view["rerun_of"]))
     if run.deadline_at is not None and not run.status.terminal:
         yield _fact("deadline", Text(local(run.deadline_at)))
     if view["tags"]:
@@ -134,8 +137,12 @@ def hints(page: RunPage) -> list[Text]:
     if bad is not None:
         told.append((f"logs {run.id} {shell_argument(bad.name)}", f"what '{clean(bad.name)}' logged and printed"))
         told.append((f"show {run.id} {shell_option('--step', bad.name)}", "its input, error and attempts"))
+    held = next((step for step in steps if step.held_at is not None and not step.status.terminal), None)
+    if held is not None:
+        told.append((f"release {run.id} {shell_argument(held.name)}", "let the held step go on"))
     if run.status in (RunStatus.FAILED, RunStatus.CANCELED):
         told.append((f"retry {run.id}", "go on: what succeeded is not run again"))
+        told.append((f"rerun {run.id}", "begin anew, as a run of its own"))
     elif run.status is RunStatus.PAUSED:
         told.append((f"resume {run.id}", "let it go on"))
     elif not run.status.terminal:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 from rich.text import Text
 
+from orchestrator.cli.filters import filtered
 from orchestrator.cli.marks import Signs
 from orchestrator.cli.options import common, paged
 from orchestrator.cli.output import console, note, print_json, print_lines, width_of
@@ -19,8 +19,6 @@ from orchestrator.cli.text import ago, clean, duration, one_line, parsed
 from orchestrator.domain.states import STEP_TERMINAL, RunStatus
 from orchestrator.store.reads import RunFilters, list_runs
 
-_RELATIVE = re.compile(r"(\d{1,9})(s|min|m|h|d|w)", re.IGNORECASE)
-_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 _COLUMNS = (
     name_column("WORKFLOW"),
     Column("STATUS"),
@@ -33,55 +31,12 @@ _COLUMNS = (
 )
 
 
-class When(click.ParamType[datetime]):
-    """A time: ISO 8601 (this machine's time zone unless it says another), or so long ago: 30min, 2h, 7d."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        if isinstance(value, datetime):
-            return value
-        relative = _RELATIVE.fullmatch(str(value))
-        try:
-            if relative:
-                seconds = int(relative[1]) * _UNITS[relative[2].lower()]
-                return datetime.now(UTC) - timedelta(seconds=seconds)
-            return datetime.fromisoformat(str(value)).astimezone()
-        except (ValueError, OverflowError):
-            self.fail(f"'{clean(str(value))}' is not a time: give 2026-11-29T17:00, or how long ago: 30min, 2h, 7d")
-
-
 @click.command()
-@click.option("--workflow", metavar="NAME", help="Of this workflow.")
-@click.option(
-    "--status",
-    "statuses",
-    multiple=True,
-    type=click.Choice([s.value for s in RunStatus]),
-    help="With this status; given twice, with either.",
-)
-@click.option("--app", metavar="NAME", help="Of this app.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="With this tag; given twice, with both.")
-@click.option("--since", type=When(), help="Created at this time or later: 2026-11-29T17:00, 2h, 7d.")
-@click.option("--until", type=When(), help="Created before this time.")
-@click.option("--error", metavar="TEXT", help="With this text in the message of the error.")
+@filtered
 @paged
 @common
-def runs(
-    workflow: str | None,
-    statuses: Sequence[str],
-    app: str | None,
-    tags: Sequence[str],
-    since: datetime | None,
-    until: datetime | None,
-    error: str | None,
-    limit: int,
-    after: str | None,
-    as_json: bool,
-) -> None:
+def runs(filters: RunFilters, limit: int, after: str | None, as_json: bool) -> None:
     """List runs, newest first."""
-    wanted = tuple(RunStatus(status) for status in statuses)
-    filters = RunFilters(workflow, wanted, app, tuple(tags), since, until, error)
     with open_database() as db, db.transaction() as conn:
         page = list_runs(conn, filters, after, limit)
     if as_json:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from orchestrator.cli.marks import Signs
-from orchestrator.cli.text import clean, duration, error_line, json_line, one_line, parsed
+from orchestrator.cli.text import ago, clean, duration, error_line, json_line, one_line, parsed
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import Reason, RunStatus, StepStatus
 from orchestrator.domain.words import failed_source, open_sources, reason_in_words
@@ -44,7 +44,21 @@ def attempts(step: StepBrief) -> str:
 
 
 def says(step: StepBrief, around: Around, signs: Signs) -> Text:
-    """Why the step is as it is: its error, its reason, what it waits for, its progress."""
+    """Why the step is as it is: who holds it, its error, its reason, what it waits for, its progress."""
+    said = _says(step, around, signs)
+    if step.held_at is not None and not step.status.terminal:
+        return Text.assemble((held(step, around.now), "yellow"), "; " if said else "", said)
+    return said
+
+
+def held(step: StepBrief, now: datetime) -> str:
+    """`held by cli:ada 4 min ago: wrong card`."""
+    because = f": {one_line(step.hold_reason)}" if step.hold_reason else ""
+    when = f" {ago(step.held_at, now)}" if step.held_at else ""
+    return f"held by {clean(step.held_by or '')}{when}{because}"
+
+
+def _says(step: StepBrief, around: Around, signs: Signs) -> Text:
     match step.status:
         case StepStatus.FAILED:
             return Text(_failure(step), "red")
@@ -62,7 +76,7 @@ def says(step: StepBrief, around: Around, signs: Signs) -> Text:
         case StepStatus.WAITING:
             return Text(waiting(step.wait or {}, around.now), "dim")
         case StepStatus.SUCCEEDED:
-            return Text()
+            return Text("kept from the earlier run" if step.reused else reason_in_words(step.reason), "dim")
         case _:
             return Text(_ended(step), "dim")
 
@@ -111,6 +125,8 @@ def _ready(step: StepBrief, around: Around) -> str:
         paused = around.run is RunStatus.PAUSED
         if paused:
             return "ready; the run is paused"
+        if step.held_at is not None:
+            return "ready"
         if step.pool:
             return f"waits for slots of pool '{clean(step.pool)}'"
         return f"waits for room in queue '{clean(step.queue or '')}'"

@@ -67,7 +67,8 @@ def _headline(page: StepPage, signs: Signs) -> Text:
 def _because(page: StepPage, signs: Signs) -> Text:
     """Why it is as it is: of an ended step the reason, its error follows; else what its line in the run says."""
     if page.brief.status.terminal:
-        return Text(reason_in_words(page.step["reason"]))
+        kept = "kept from the earlier run" if page.brief.reused else ""
+        return Text("; ".join(filter(None, [reason_in_words(page.step["reason"]), kept])))
     return says(page.brief, page.around, signs)
 
 

@@ -40,6 +40,7 @@ class StepRow:
     tally: Tally
     edge_truth: Mapping[str, bool | str] = field(default_factory=dict)
     queue: str | None = None  # where a READY step goes
+    held: bool = False  # by an operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ class _Walk:
             tally = self._count(step, tally, end, truth)
         change = Change(step.position, tally, truth)
         if row.status is StepStatus.PENDING:
-            change = self._published(step, self._decided(step, change))
+            change = self._published(step, self._decided(step, change, row.held))
         elif row.status is StepStatus.READY:
             # Whoever made it ready may have passed over it while we held its row.
             change = replace(change, queue=row.queue)
@@ -184,9 +185,11 @@ class _Walk:
                 failed = 1
         return failed
 
-    def _decided(self, step: PlanStep, change: Change) -> Change:
+    def _decided(self, step: PlanStep, change: Change, held: bool) -> Change:
         match decide(step.step, change.tally):
             case Decision.WAIT:
+                return change
+            case Decision.RUN if held and step.step.kind is StepKind.PASS:  # it would start and end at once
                 return change
             case Decision.RUN:
                 return self._start(step, change)

@@ -77,12 +77,17 @@ STEP_TRANSITIONS: dict[StepStatus, frozenset[StepStatus]] = {
     _S.UPSTREAM_FAILED: frozenset(),
 }
 
-# What an operator's retry may do on top (audited); nothing else leaves a terminal state.
+# What an operator's retry or mark may do on top (audited); nothing else leaves a terminal state.
 RUN_REOPENS: dict[RunStatus, frozenset[RunStatus]] = {
     _R.FAILED: frozenset({_R.RUNNING}),
     _R.CANCELED: frozenset({_R.RUNNING}),
 }
 STEP_REOPENS: dict[StepStatus, frozenset[StepStatus]] = {status: frozenset({_S.PENDING}) for status in STEP_TERMINAL}
+
+# What an operator's mark may do on top (audited): a step ends as the operator says.
+STEP_MARKS: dict[StepStatus, frozenset[StepStatus]] = {
+    status: frozenset({_S.SUCCEEDED, _S.SKIPPED}) - {status} for status in StepStatus if status is not _S.SUCCEEDED
+}
 
 
 class Reason(StrEnum):
@@ -105,3 +110,4 @@ class Reason(StrEnum):
     RUN_FAILED = "run_failed"  # failure_mode: cancel
     CANCELED = "canceled"  # an operator canceled the run
     DEADLINE = "deadline"  # the run's own timeout
+    MARKED = "marked"  # an operator said so

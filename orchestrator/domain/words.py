@@ -25,6 +25,7 @@ REASONS: dict[Reason, str] = {
     Reason.RUN_FAILED: "the run had failed",
     Reason.CANCELED: "the run was canceled",
     Reason.DEADLINE: "the run reached its deadline",
+    Reason.MARKED: "an operator marked it",
 }
 _NAMED = 3
 

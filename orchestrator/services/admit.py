@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.rules import Decision, Tally, decide
+from orchestrator.domain.states import StepStatus
 from orchestrator.services.advanced import Advance
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope
@@ -29,11 +30,13 @@ def admit(engine: Engine, conn: Connection, workflow_id: str, key: str, advance:
 
 
 def _begin(engine: Engine, conn: Connection, plan: Plan, run_id: str, advance: Advance) -> frozenset[str]:
-    steps.lock_all_steps(conn, run_id, len(plan.steps))
+    rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
     if not run_transition.admit_run(conn, run_id, plan.definition.timeout):
         return frozenset()
     events.record(conn, run_id, "run.admitted")
-    return advance(conn, RunScope(engine, conn, plan, run_id), [], first_steps(plan)).queues
+    # Behind steps that a rerun has kept others may start.
+    told = {position for position, row in rows.items() if row.status is StepStatus.PENDING and row.tally.done}
+    return advance(conn, RunScope(engine, conn, plan, run_id), [], sorted(told.union(first_steps(plan)))).queues
 
 
 def first_steps(plan: Plan) -> list[int]:

@@ -19,7 +19,15 @@ from orchestrator.store import events, run_transition, runs, steps
 _CANCELABLE = {RunStatus.PENDING, RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.CANCELING}
 
 
-def cancel(engine: Engine, run_id: str, *, reason: str | None = None, force: bool = False, actor: str = "cli") -> None:
+def cancel(
+    engine: Engine,
+    run_id: str,
+    *,
+    reason: str | None = None,
+    force: bool = False,
+    actor: str = "cli",
+    bulk_id: str | None = None,
+) -> None:
     """Cancel; raises `NotFound`, or `Conflict` when the run is over or its end is already decided.
 
     Graceful: `ctx.canceled` turns true in running attempts, their results are kept, they are not tried again.
@@ -43,7 +51,7 @@ def cancel(engine: Engine, run_id: str, *, reason: str | None = None, force: boo
         steps.request_cancel(conn, run_id, len(plan.steps))
         if not closing and not run_transition.move_run(conn, run_id, RunStatus.CANCELING, _CANCELABLE, reason):
             raise Conflict(f"the run is {facts.status}: it cannot be canceled")
-        events.act(conn, run_id, "run.cancel", "cancel", actor, reason, force=force)
+        events.act(conn, run_id, "run.cancel", "cancel", actor, reason, bulk_id=bulk_id, force=force)
         closed = close_run(conn, RunScope(engine, conn, plan, run_id), advance)
     dispatch(engine, closed.queues)
 

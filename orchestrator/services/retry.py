@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from sqlalchemy import Connection
 
 from orchestrator.domain.graph import Plan
-from orchestrator.domain.recount import recount
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import Conflict
 from orchestrator.services.advance import advance
@@ -16,19 +15,20 @@ from orchestrator.services.close import close_run
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt
+from orchestrator.services.reopen import check_limit, reopen, undone
 from orchestrator.services.scope import RunScope
-from orchestrator.store import active, events, run_transition, runs, steps, transition
-from orchestrator.store.runs import RunFacts
+from orchestrator.store import events, run_transition, runs, steps
 
 _AGAIN = frozenset({StepStatus.FAILED, StepStatus.CANCELED, StepStatus.UPSTREAM_FAILED})
 
 
-def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str = "cli") -> int:
+def retry(
+    engine: Engine, run_id: str, *, reason: str | None = None, actor: str = "cli", bulk_id: str | None = None
+) -> int:
     """Retry; how many steps were opened again. Raises `NotFound`, or `Conflict` when the run did not end badly.
 
     Opened again: failed, canceled and upstream-failed steps, skipped ones that depend on such, and succeeded ones whose
-    compensation has undone them. Each has its
-    attempts anew; their history stays.
+    compensation has undone them. Each has its attempts anew; their history stays.
     """
     with engine.db.transaction() as conn:
         facts = runs.load_run(conn, run_id)
@@ -37,36 +37,17 @@ def retry(engine: Engine, run_id: str, *, reason: str | None = None, actor: str 
         facts = runs.load_run(conn, run_id)  # as it is under the locks
         if facts.status not in (RunStatus.FAILED, RunStatus.CANCELED):
             raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")
-        _check_limit(conn, plan, facts)
-        statuses = {position: row.status for position, row in rows.items()}
-        opened = _to_open(plan, statuses, _undone(conn, plan, run_id))
-        transition.reopen_steps(conn, run_id, {p: _max_attempts(plan, p) for p in sorted(opened)})
-        statuses |= dict.fromkeys(opened, StepStatus.PENDING)
-        steps.set_tallies(conn, run_id, recount(plan, statuses, {p: r.edge_truth for p, r in rows.items()}), rows)
+        check_limit(conn, plan, facts)
+        opened = _to_open(plan, {position: row.status for position, row in rows.items()}, undone(conn, plan, run_id))
+        reopen(conn, plan, run_id, rows, opened)
         if not run_transition.reopen_run(conn, run_id, plan.definition.timeout):
             raise Conflict("the run was retried by someone else at the same time")
-        events.act(conn, run_id, "run.retried", "retry", actor, reason, steps=len(opened))
+        events.act(conn, run_id, "run.retried", "retry", actor, reason, bulk_id=bulk_id, steps=len(opened))
         advanced = _go_on(conn, engine, plan, run_id, opened)
     if advanced.halting:
         dispatch(engine, apply_halt(engine, run_id))
     dispatch(engine, advanced.queues)
     return len(opened)
-
-
-def _check_limit(conn: Connection, plan: Plan, facts: RunFacts) -> None:
-    """A run that goes on is active again, and counts."""
-    most = plan.definition.max_active_runs
-    if most is None or facts.limit_key is None:
-        return
-    active.lock_limit(conn, facts.workflow_id, facts.limit_key)
-    if active.count_active(conn, facts.workflow_id, facts.limit_key) >= most:
-        raise Conflict(f"{most} runs are active already, which is the workflow's limit (max_active_runs)")
-
-
-def _undone(conn: Connection, plan: Plan, run_id: str) -> set[int]:
-    """Steps whose work was undone by their compensation."""
-    pairs = {place: undo.position for place, undo in plan.compensations.items()}
-    return steps.find_undone(conn, run_id, pairs) if pairs else set()
 
 
 def _to_open(plan: Plan, statuses: Mapping[int, StepStatus], undone: set[int]) -> set[int]:
@@ -77,11 +58,6 @@ def _to_open(plan: Plan, statuses: Mapping[int, StepStatus], undone: set[int]) -
         if status in _AGAIN or skipped_after_it or step.position in undone:
             opened.add(step.position)
     return opened
-
-
-def _max_attempts(plan: Plan, position: int) -> int | None:
-    policy = plan.at(position).step.retry
-    return policy.max_attempts if policy else None
 
 
 def _go_on(conn: Connection, engine: Engine, plan: Plan, run_id: str, opened: set[int]) -> Advanced:

@@ -95,24 +95,24 @@ def start_many(engine: Engine, name: str, inputs: Sequence[Any], options: StartO
 
 
 def _start_all_by_rules(engine: Engine, name: str, inputs: Sequence[Any], options: StartOptions) -> list[Started]:
-    made: list[_Made] = []
+    made: list[Made] = []
     with engine.db.transaction() as conn:
         for place, input in enumerate(inputs):
             with told_which(place, inputs):
                 made.append(_start(engine, conn, name, input, options))
-    _follow(engine, made)
+    follow(engine, made)
     return [one.started for one in made]
 
 
 def _start_by_rules(engine: Engine, name: str, input: Any, options: StartOptions) -> Started:
     with engine.db.transaction() as conn:
         made = _start(engine, conn, name, input, options)
-    _follow(engine, [made])
+    follow(engine, [made])
     return made.started
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class Made:
     """A start within its transaction. `waits`: the (workflow_id, key) of the limit it waits for a turn under."""
 
     started: Started
@@ -120,7 +120,7 @@ class _Made:
     waits: tuple[str, str] | None = None
 
 
-def _follow(engine: Engine, made: Sequence[_Made]) -> None:
+def follow(engine: Engine, made: Sequence[Made]) -> None:
     """After the commit: what is to be stopped is stopped, what may start is dispatched."""
     halting = [one.started.run_id for one in made if one.advanced.halting]
     queues = {queue for run_id in halting for queue in apply_halt(engine, run_id)}
@@ -129,28 +129,28 @@ def _follow(engine: Engine, made: Sequence[_Made]) -> None:
         make_room(engine, *waits)
 
 
-def _start(engine: Engine, conn: Connection, name: str, input: Any, options: StartOptions) -> _Made:
+def _start(engine: Engine, conn: Connection, name: str, input: Any, options: StartOptions) -> Made:
     app_id, revision = _find(engine, conn, name, options)
     key = options.idempotency_key
     if key is not None:
         earlier = runs.find_by_key(calls_in(conn), revision.workflow_id, app_id, key)
         if earlier is not None:
-            return _Made(Started(earlier, created=False))
+            return Made(Started(earlier, created=False))
     plan = engine.plans.of(revision)
-    run = _in_turn(engine, conn, plan, _new_run(engine, plan, revision, app_id, input, options))
+    run = in_turn(engine, conn, plan, _new_run(engine, plan, revision, app_id, input, options))
     if not runs.insert_run(conn, run):  # another start with the same key won since
         earlier = runs.find_by_key(calls_in(conn), revision.workflow_id, app_id, str(key))
-        return _Made(Started(earlier or run.id, created=False))
-    _set_vars(engine, conn, plan, run.id)
+        return Made(Started(earlier or run.id, created=False))
+    set_vars(engine, conn, plan, run.id)
     events.record(conn, run.id, "run.started", {"actor": options.actor})
     started = Started(run.id, created=True)
     if run.pending:
-        steps.insert_steps(conn, run.id, _fresh(plan))
-        return _Made(started, waits=(run.workflow_id, run.limit_key or ""))
-    return _Made(started, _start_steps(engine, conn, plan, run.id))
+        steps.insert_steps(conn, run.id, fresh_rows(plan))
+        return Made(started, waits=(run.workflow_id, run.limit_key or ""))
+    return Made(started, start_steps(engine, conn, plan, run.id))
 
 
-def _in_turn(engine: Engine, conn: Connection, plan: Plan, run: NewRun) -> NewRun:
+def in_turn(engine: Engine, conn: Connection, plan: Plan, run: NewRun) -> NewRun:
     """The run as its workflow's limit lets it start: at once, in its turn, or not at all (`Conflict`)."""
     most = plan.definition.max_active_runs
     if most is None:
@@ -204,7 +204,7 @@ def _new_run(engine: Engine, plan: Plan, revision: Revision, app_id: str, input:
     )
 
 
-def _set_vars(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> None:
+def set_vars(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> None:
     """Render the first values of the run's variables; a template that cannot be rendered refuses the start."""
     if not plan.definition.vars:
         return
@@ -229,10 +229,10 @@ def _unstorable(engine: Engine, variables: Mapping[str, Any]) -> list[Problem]:
     return []
 
 
-def _start_steps(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> Advanced:
+def start_steps(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> Advanced:
     """Decide the roots in memory, insert every step as decided, and end the run if nothing is open."""
     scope = RunScope(engine, conn, plan, run_id)
-    fresh = _fresh(plan)
+    fresh = fresh_rows(plan)
     rows = {row.position: StepRow(row.position, StepStatus.PENDING, row.tally) for row in fresh}
     result = cascade(plan, [], lambda wanted: {p: rows[p] for p in wanted}, scope, first_steps(plan))
     changes = {change.position: change for change in result.changes}
@@ -240,7 +240,7 @@ def _start_steps(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> A
     return conclude(conn, scope, [], result)
 
 
-def _fresh(plan: Plan) -> list[NewStep]:
+def fresh_rows(plan: Plan) -> list[NewStep]:
     """The rows of a run to which nothing has happened."""
     ids = new_ids(len(plan.steps))
     return [replace(new_row(step, StepStatus.PENDING), id=id) for step, id in zip(plan.steps, ids, strict=True)]

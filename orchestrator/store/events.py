@@ -30,15 +30,26 @@ def record_all(
     conn.execute(_EVENT, values | {"run_id": run_id, "kind": kind})
 
 
-def act(conn: Connection, run_id: str, kind: str, action: str, actor: str, reason: str | None, **data: Any) -> None:
+def act(
+    conn: Connection,
+    run_id: str,
+    kind: str,
+    action: str,
+    actor: str,
+    reason: str | None,
+    *,
+    bulk_id: str | None = None,
+    step_id: str | None = None,
+    **data: Any,
+) -> None:
     """Append what a person did to a run to its history, as an event of this kind, and to the audit log."""
-    record(conn, run_id, kind, {"reason": reason, **data, "actor": actor})
-    audit(conn, actor, action, "run", run_id, reason, data or None)
+    record(conn, run_id, kind, {"reason": reason, **data, "actor": actor}, step_id)
+    audit(conn, actor, action, "run", run_id, reason, data or None, bulk_id)
 
 
 _AUDIT = text("""
-INSERT INTO audit_log (actor, action, target_kind, target_id, reason, data)
-VALUES (:actor, :action, :target_kind, :target_id, :reason, CAST(:data AS json))
+INSERT INTO audit_log (actor, action, target_kind, target_id, reason, data, bulk_id)
+VALUES (:actor, :action, :target_kind, :target_id, :reason, CAST(:data AS json), :bulk_id)
 """)
 
 
@@ -50,7 +61,8 @@ def audit(
     target_id: str,
     reason: str | None = None,
     data: Mapping[str, Any] | None = None,
+    bulk_id: str | None = None,
 ) -> None:
-    """Append an act to the audit log: who, what, to what, why."""
+    """Append an act to the audit log: who, what, to what, why; `bulk_id`: of which bulk it is a part."""
     values = {"actor": actor, "action": action, "target_kind": target_kind, "target_id": target_id}
-    conn.execute(_AUDIT, values | {"reason": reason, "data": as_text(data)})
+    conn.execute(_AUDIT, values | {"reason": reason, "data": as_text(data), "bulk_id": bulk_id})

@@ -140,7 +140,7 @@ WITH RECURSIVE live AS (
 SELECT queue FROM live WHERE queue IS NOT NULL)"""
 
 
-_QUEUED, _READY = _queues("queued"), _queues("ready", "AND s.next_attempt_at IS NULL")
+_QUEUED, _READY = _queues("queued"), _queues("ready", "AND s.next_attempt_at IS NULL AND s.held_at IS NULL")
 
 
 # One index probe a queue.
@@ -150,7 +150,7 @@ def queues_with_queued(db: Database) -> set[str]:
 
 
 def queues_with_ready(db: Database) -> set[str]:
-    """Queues with steps that are ready and due."""
+    """Queues with steps that are ready, due and not held."""
     return {row[0] for row in db.call(_READY, [])}
 
 

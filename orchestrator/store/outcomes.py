@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
 from orchestrator.errors import unknown_run
 
@@ -52,7 +53,7 @@ def load_events(conn: Connection, run_id: str) -> list[dict[str, Any]]:
 
 
 _OPEN = text("""
-SELECT name, status FROM workflow_run_steps
+SELECT name, status || CASE WHEN held_at IS NOT NULL THEN ' and held' ELSE '' END AS status FROM workflow_run_steps
 WHERE run_id = :id AND status IN ('pending', 'ready', 'queued', 'running', 'waiting') ORDER BY position LIMIT 10
 """)
 
@@ -60,3 +61,14 @@ WHERE run_id = :id AND status IN ('pending', 'ready', 'queued', 'running', 'wait
 def describe_open(conn: Connection, run_id: str) -> str:
     """The first open steps, in words."""
     return ", ".join(f"{row.name} is {row.status}" for row in conn.execute(_OPEN, {"id": run_id})) or "no step is open"
+
+
+_EARLIER = text("""
+SELECT id, position, name, function, status, edge_truth FROM workflow_run_steps
+WHERE run_id = :run_id AND position < :graph ORDER BY position
+""")
+
+
+def load_earlier(conn: Connection, run_id: str, graph: int) -> Sequence[Row[Any]]:
+    """How the steps of the `graph` first positions stand, without their values."""
+    return conn.execute(_EARLIER, {"run_id": run_id, "graph": graph}).all()

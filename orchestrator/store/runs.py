@@ -31,13 +31,15 @@ class NewRun:
     timeout: float | None
     limit_key: str | None = None
     pending: bool = False
+    rerun_of_id: str | None = None
 
 
 _INSERT = text("""
 INSERT INTO workflow_runs (id, workflow_id, revision_id, app_id, status, input, vars, tags, idempotency_key,
-  limit_key, root_id, step_count, created_at, started_at, deadline_at)
+  limit_key, root_id, step_count, rerun_of_id, created_at, started_at, deadline_at)
 VALUES (:id, :workflow_id, :revision_id, :app_id, CASE WHEN :pending THEN 'pending' ELSE 'running' END,
-  CAST(:input AS json), CAST(:vars AS json), :tags, :idempotency_key, :limit_key, :id, :step_count, orchestrator_now(),
+  CAST(:input AS json), CAST(:vars AS json), :tags, :idempotency_key, :limit_key, :id, :step_count, :rerun_of_id,
+  orchestrator_now(),
   CASE WHEN NOT :pending THEN orchestrator_now() END,
   CASE WHEN NOT :pending THEN orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision)) END)
 ON CONFLICT (workflow_id, app_id, idempotency_key) DO NOTHING
@@ -64,6 +66,22 @@ def find_by_key(call: Call, workflow_id: str, app_id: str, key: str) -> str | No
     """The run that was started with this idempotency key."""
     rows = call(_BY_KEY, [workflow_id, app_id, key])
     return rows[0][0] if rows else None
+
+
+_ORIGIN = """
+SELECT r.id, r.status, r.workflow_id, w.name AS workflow, w.latest_revision, r.revision_id, r.app_id, r.input, r.vars,
+  r.tags
+FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
+WHERE r.id = :id
+"""
+
+
+def load_origin(conn: Connection, run_id: str, *, lock: bool = False) -> Row[Any]:
+    """What a rerun begins with; with `lock`, nobody opens the run again meanwhile. Raises `NotFound`."""
+    row = conn.execute(text(_ORIGIN + (" FOR UPDATE OF r" if lock else "")), {"id": run_id}).first()
+    if row is None:
+        raise unknown_run(run_id)
+    return row
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,38 @@ def insert_steps(conn: Connection, run_id: str, steps: Sequence[NewStep]) -> Non
     conn.execute(_INSERT, columns | {"run_id": run_id})
 
 
+# The ends are copied in the database: their outputs may be large.
+_INSERT_REUSED = text("""
+INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, reason, queue, priority,
+  source_count, remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources,
+  edge_errors, edge_truth, max_attempts, attempt, attempt_base, lost_count, input, output, error, ready_at, started_at,
+  finished_at, reused_step_id)
+SELECT n.id, :run_id, n.position, n.name, n.function, n.leaf, s.status, s.reason, s.queue, n.priority, n.total,
+  n.remaining, n.satisfied, n.failed, n.upstream_failed, n.skipped, n.edge_errors, CAST(n.truth AS json),
+  n.max_attempts, s.attempt, s.attempt_base, s.lost_count, s.input, s.output, s.error, s.ready_at, s.started_at,
+  s.finished_at, coalesce(s.reused_step_id, s.id)
+FROM unnest(
+  CAST(:id AS uuid[]), CAST(:position AS int[]), CAST(:name AS text[]), CAST(:function AS text[]),
+  CAST(:leaf AS boolean[]), CAST(:priority AS smallint[]), CAST(:total AS int[]), CAST(:remaining AS int[]),
+  CAST(:satisfied AS int[]), CAST(:failed AS int[]), CAST(:upstream_failed AS int[]), CAST(:skipped AS int[]),
+  CAST(:edge_errors AS int[]), CAST(:truth AS text[]), CAST(:max_attempts AS int[]), CAST(:earlier AS uuid[])
+) AS n (id, position, name, function, leaf, priority, total, remaining, satisfied, failed, upstream_failed, skipped,
+  edge_errors, truth, max_attempts, earlier)
+JOIN workflow_run_steps s ON s.id = n.earlier WHERE s.id = ANY(CAST(:earlier AS uuid[]))
+""")
+
+
+def insert_reused(conn: Connection, run_id: str, steps: Sequence[tuple[NewStep, str]]) -> None:
+    """Insert steps that end as one of an earlier run did (its id), with its outputs; tallies are the new step's."""
+    fresh = [step for step, _ in steps]
+    columns: dict[str, Any] = {name: [getattr(s, name) for s in fresh] for name in _PLAIN}
+    columns |= {name: [getattr(s.tally, name) for s in fresh] for name in _TALLY}
+    columns |= {"truth": [as_text(s.edge_truth or None) for s in fresh], "earlier": [id for _, id in steps]}
+    conn.execute(_INSERT_REUSED, columns | {"run_id": run_id})
+
+
 _ROW = """position, status, source_count, remaining_sources, satisfied_sources, failed_sources,
-  upstream_failed_sources, skipped_sources, edge_errors, edge_truth, queue"""
+  upstream_failed_sources, skipped_sources, edge_errors, edge_truth, queue, held_at IS NOT NULL AS held"""
 
 _LOCK = text(f"""
 SELECT {_ROW} FROM workflow_run_steps WHERE run_id = :run_id AND position = ANY(:positions)
@@ -114,7 +144,7 @@ def _step_row(row: Row[Any]) -> StepRow:
         skipped=row.skipped_sources,
         edge_errors=row.edge_errors,
     )
-    return StepRow(row.position, StepStatus(row.status), tally, row.edge_truth or {}, row.queue)
+    return StepRow(row.position, StepStatus(row.status), tally, row.edge_truth or {}, row.queue, row.held)
 
 
 _LOCK_ATTEMPT = text("""

@@ -169,7 +169,8 @@ UPDATE workflow_run_steps s SET status = 'running', claim_token = gen_random_uui
   lease_expires_at = orchestrator_now() + make_interval(secs => :lease)
 FROM workflow_runs r
 WHERE s.run_id = :run_id AND s.position = :position AND s.status = 'ready' AND s.next_attempt_at IS NULL
-  AND s.pool IS NULL AND r.id = s.run_id AND r.status IN ('running', 'canceling') AND r.halting IS NULL
+  AND s.pool IS NULL AND s.held_at IS NULL
+  AND r.id = s.run_id AND r.status IN ('running', 'canceling') AND r.halting IS NULL
 RETURNING s.id, s.claim_token, s.run_id, r.revision_id, s.position, s.attempt, s.queue
 """)
 
@@ -316,7 +317,8 @@ _REOPEN = text("""
 UPDATE workflow_run_steps s SET status = 'pending', ready_at = NULL, reason = NULL, error = NULL, output = NULL,
   progress = NULL, finished_at = NULL, cancel_requested_at = NULL,
   started_at = NULL, next_attempt_at = NULL, queued_at = NULL, attempt_base = s.attempt, lost_count = 0,
-  total_deadline_at = NULL, attempt_deadline_at = NULL, wait = NULL, max_attempts = c.max_attempts
+  total_deadline_at = NULL, attempt_deadline_at = NULL, wait = NULL, max_attempts = c.max_attempts,
+  reused_step_id = NULL
 FROM unnest(CAST(:positions AS int[]), CAST(:max_attempts AS int[])) AS c (position, max_attempts)
 WHERE s.run_id = :run_id AND s.position = c.position AND s.position = ANY(CAST(:positions AS int[]))
 """)

@@ -182,6 +182,19 @@ def get_revision(conn: Connection, app: str, name: str) -> Revision:
     return revision
 
 
+_NUMBERED = text("""
+SELECT v.id, w.id AS workflow_id, w.name AS workflow, v.number, v.document
+FROM workflows w JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = coalesce(:number, w.latest_revision)
+WHERE w.id = :workflow_id
+""")
+
+
+def find_numbered(conn: Connection, workflow_id: str, number: int | None) -> Revision | None:
+    """The revision of this number of a workflow; the latest for None."""
+    row = conn.execute(_NUMBERED, {"workflow_id": workflow_id, "number": number}).first()
+    return Revision(**row._mapping) if row else None
+
+
 _LOAD = text("""
 SELECT v.id, w.id AS workflow_id, w.name AS workflow, v.number, v.document
 FROM workflow_revisions v JOIN workflows w ON w.id = v.workflow_id WHERE v.id = :id

@@ -19,7 +19,7 @@ from tests.scripted import Script
 pytestmark = pytest.mark.timeout(900)  # a failing example is made small first
 _WORK = ["take", "take", "take", "finish", "finish", "tick"]
 _LOSSES = ["lose", "fall_silent", "come_late"]
-_HOLDS = ["pause", "resume"]
+_HOLDS = ["pause", "resume", "hold", "release"]
 _CANCELS = ["cancel", "cancel_by_force"]
 
 
@@ -52,7 +52,7 @@ def agrees_and_is_over(run: Operating) -> None:
 
 @examples(60)
 @given(workflows(most=6), some_of(_WORK, _HOLDS), st.data())
-def test_pausing_changes_no_end(workflow: Workflow, acts: list[str], data: st.DataObject) -> None:
+def test_pausing_and_holding_change_no_end(workflow: Workflow, acts: list[str], data: st.DataObject) -> None:
     operated(workflow, acts, data, agrees_and_is_over)
 
 

@@ -9,6 +9,7 @@ from orchestrator.domain.states import (
     RUN_REOPENS,
     RUN_TERMINAL,
     RUN_TRANSITIONS,
+    STEP_MARKS,
     STEP_OPEN,
     STEP_REOPENS,
     STEP_TERMINAL,
@@ -69,6 +70,12 @@ def test_a_succeeded_run_is_never_opened_again() -> None:
     assert set(RUN_REOPENS) == {RunStatus.FAILED, RunStatus.CANCELED}
     assert set(STEP_REOPENS) == STEP_TERMINAL
     assert all(to <= STEP_OPEN for to in STEP_REOPENS.values())
+
+
+def test_a_mark_ends_a_step_in_any_state_but_succeeded() -> None:
+    assert set(STEP_MARKS) == set(StepStatus) - {StepStatus.SUCCEEDED}
+    assert set().union(*STEP_MARKS.values()) == {StepStatus.SUCCEEDED, StepStatus.SKIPPED}
+    assert all(status not in tos for status, tos in STEP_MARKS.items())
 
 
 def test_a_paused_run_does_not_end_and_a_canceling_one_ends_canceled() -> None:

@@ -14,14 +14,16 @@ _LIST = text("""
 SELECT t.number, t.outcome, t.error, coalesce(w.host || ':' || w.pid, t.worker_id) AS worker, t.started_at,
   t.finished_at, t.retry_at
 FROM workflow_step_attempts t LEFT JOIN workers w ON w.id = t.worker_id
-WHERE t.step_id = :id ORDER BY t.number
+WHERE t.step_id = coalesce((SELECT reused_step_id FROM workflow_run_steps WHERE id = :id), CAST(:id AS uuid))
+ORDER BY t.number
 """)
 
 
 def list_attempts(conn: Connection, run_id: str, step: str) -> list[dict[str, Any]]:
     """Each ended attempt of the step named `step`, first one first; raises `NotFound`.
 
-    An attempt under way is not among them: the step itself tells its number, worker and start.
+    An attempt under way is not among them: the step itself tells its number, worker and start. Those of a step that a
+    rerun has kept are the earlier run's.
     """
     rows = conn.execute(_LIST, {"id": step_id(conn, run_id, step)}).all()
     secrets = load_secrets(conn, run_id)

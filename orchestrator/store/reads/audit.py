@@ -9,21 +9,27 @@ from sqlalchemy import Connection, Row, text
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 
 _LIST = """
-SELECT id, at, actor, action, target_kind, target_id, reason, data FROM audit_log
-WHERE (CAST(:before AS bigint) IS NULL OR id < :before) {of_target} ORDER BY id DESC LIMIT :limit
+SELECT id, at, actor, action, target_kind, target_id, reason, data, bulk_id FROM audit_log
+WHERE (CAST(:before AS bigint) IS NULL OR id < :before) {of_some} ORDER BY id DESC LIMIT :limit
 """
-_OF_ALL = text(_LIST.format(of_target=""))
-_OF_ONE = text(_LIST.format(of_target="AND target_id = :target"))
+_CONDITIONS = {"target": "AND target_id = :target", "bulk_id": "AND bulk_id = CAST(:bulk_id AS uuid)"}
 
 
-def list_audit(conn: Connection, target: str | None = None, after: str | None = None, limit: int = 100) -> Page:
-    """A page of acts, newest first: all, or those on one run (its id), workflow or app (its name)."""
+def list_audit(
+    conn: Connection,
+    target: str | None = None,
+    after: str | None = None,
+    limit: int = 100,
+    *,
+    bulk_id: str | None = None,
+) -> Page:
+    """A page of acts, newest first: all, those on one run (its id), workflow or app (its name), those of one bulk."""
     values: dict[str, Any] = {"before": number_cursor(after), "limit": limit + 1}
-    if target is not None:
-        values["target"] = target
-    rows = conn.execute(_OF_ALL if target is None else _OF_ONE, values).all()
+    given = {name: value for name, value in (("target", target), ("bulk_id", bulk_id)) if value is not None}
+    of_some = " ".join(_CONDITIONS[name] for name in given)
+    rows = conn.execute(text(_LIST.format(of_some=of_some)), values | given).all()
     return page_of(rows, limit, _shape, lambda row: str(row.id))
 
 
 def _shape(row: Row[Any]) -> dict[str, Any]:
-    return dict(row._mapping) | {"at": iso(row.at)}
+    return dict(row._mapping) | {"at": iso(row.at), "bulk_id": str(row.bulk_id) if row.bulk_id else None}

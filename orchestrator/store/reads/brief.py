@@ -83,6 +83,10 @@ class StepBrief:
     error_message: str | None
     wait: dict[str, Any] | None
     pool: str | None
+    held_at: datetime | None = None
+    held_by: str | None = None
+    hold_reason: str | None = None
+    reused: bool = False
 
 
 _BRIEF = """
@@ -91,7 +95,8 @@ SELECT s.position, s.name, s.status, s.reason, s.attempt,
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.queue,
   s.started_at, s.finished_at, s.next_attempt_at, s.cancel_requested_at IS NOT NULL AS cancel_requested,
   s.progress, s.error ->> 'type' AS error_type, left(s.error ->> 'message', 1000) AS error_message,
-  CASE WHEN s.status = 'waiting' THEN s.wait END AS wait, s.pool
+  CASE WHEN s.status = 'waiting' THEN s.wait END AS wait, s.pool,
+  s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
 WHERE s.run_id = :run_id {statuses} ORDER BY s.position LIMIT :limit
 """

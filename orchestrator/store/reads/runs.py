@@ -41,7 +41,8 @@ class RunFilters:
 
 _SHAPE = """
 SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, r.status, r.input, r.output,
-  r.error, r.tags, r.created_at, r.started_at, r.finished_at, r.pause_reason, r.root_id, r.parent_run_id, r.depth
+  r.error, r.tags, r.created_at, r.started_at, r.finished_at, r.pause_reason, r.root_id, r.parent_run_id, r.depth,
+  r.rerun_of_id
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
 JOIN apps a ON a.id = r.app_id
 """
@@ -59,15 +60,29 @@ def get_run(conn: Connection, run_id: str) -> dict[str, Any]:
 
 def list_runs(conn: Connection, filters: RunFilters, after: str | None = None, limit: int = 50) -> Page:
     """A page of runs, newest first. Raises `NotFound` for an app or workflow nobody has registered."""
-    conditions, values = _conditions(conn, filters, id_cursor(after))
-    values["limit"] = limit + 1
-    workflows = _workflow_ids(conn, filters.workflow) if filters.workflow is not None else None
-    found = text(_FIND.format(where=conditions) if workflows is None else _FIND_OF.format(where=conditions))
-    ids = list(conn.execute(found, values | ({"workflows": workflows} if workflows is not None else {})).scalars())
+    ids = find_ids(conn, filters, id_cursor(after), limit + 1)
     if not ids:
         return Page([])
     rows = conn.execute(_THESE, {"ids": ids[:limit]}).all()
     return Page(_shape_all(conn, rows), str(ids[limit - 1]) if len(ids) > limit else None)
+
+
+def find_ids(conn: Connection, filters: RunFilters, after: str | None, limit: int) -> list[str]:
+    """The ids of runs, newest first, from after the id `after` on."""
+    conditions, values = _conditions(conn, filters, after)
+    values["limit"] = limit
+    workflows = _workflow_ids(conn, filters.workflow) if filters.workflow is not None else None
+    found = text(_FIND.format(where=conditions) if workflows is None else _FIND_OF.format(where=conditions))
+    return list(conn.execute(found, values | ({"workflows": workflows} if workflows is not None else {})).scalars())
+
+
+_STATUSES = text("SELECT id, status FROM workflow_runs WHERE id = ANY(CAST(:ids AS uuid[])) ORDER BY id DESC")
+
+
+def find_statuses(conn: Connection, filters: RunFilters, after: str | None, limit: int) -> list[tuple[str, RunStatus]]:
+    """The ids that `find_ids` gives, each with the run's status."""
+    rows = conn.execute(_STATUSES, {"ids": find_ids(conn, filters, after, limit)})
+    return [(str(row.id), RunStatus(row.status)) for row in rows]
 
 
 _FIND = "SELECT r.id FROM workflow_runs r WHERE {where} ORDER BY r.id DESC LIMIT :limit"
@@ -154,6 +169,7 @@ def _shape(row: Row[Any], secrets: RunSecrets, counts: Mapping[str, int]) -> dic
         "parent_run_id": str(row.parent_run_id) if row.parent_run_id else None,
         "depth": row.depth,
         "counts": dict(counts),
+        "rerun_of": str(row.rerun_of_id) if row.rerun_of_id else None,
     }
 
 

@@ -18,7 +18,8 @@ from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 # `max_attempts` does not count these.
 _SHAPE = """
 SELECT s.position, s.id, s.name, s.status, s.reason, s.attempt, s.max_attempts, s.input, s.output, s.error, s.queue,
-  coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.ready_at, s.started_at, s.finished_at, s.next_attempt_at
+  coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.ready_at, s.started_at, s.finished_at, s.next_attempt_at,
+  s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
 WHERE s.run_id = :run_id
 """
@@ -101,4 +102,6 @@ def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
         "next_attempt_at": iso(row.next_attempt_at),
         "child_run_id": None,
         "items": None,
+        "held": {"at": iso(row.held_at), "by": row.held_by, "reason": row.hold_reason} if row.held_at else None,
+        "reused": row.reused,
     }

@@ -60,6 +60,8 @@ workflow_runs = Table(
     Column("paused_at", Instant),
     Column("pause_reason", Text),
     Column("cancel_reason", Text),
+    # The run it repeats, which may be deleted by now.
+    Column("rerun_of_id", Id),
     UniqueConstraint("workflow_id", "app_id", "idempotency_key"),
     CheckConstraint(f"status IN {one_of(RUN_OPEN | RUN_TERMINAL)}", name="status"),
     CheckConstraint(f"final_status IN {one_of(RUN_TERMINAL)}", name="final_status"),
@@ -152,6 +154,12 @@ workflow_run_steps = Table(
     # What it waits or waited for without a worker (services/kinds/), and when it stops waiting at the latest.
     Column("wait", JSON),
     Column("wake_at", Instant),
+    # An operator holds it: it is not dispatched or taken.
+    Column("held_at", Instant),
+    Column("held_by", Text),
+    Column("hold_reason", Text),
+    # The step of an earlier run whose end it took over (services/rerun.py).
+    Column("reused_step_id", Id),
     UniqueConstraint("run_id", "position"),
     CheckConstraint(f"status IN {one_of(STEP_OPEN | STEP_TERMINAL)}", name="status"),
     CheckConstraint(f"(finished_at IS NOT NULL) = (status IN {one_of(STEP_TERMINAL)})", name="finished"),
@@ -168,6 +176,8 @@ workflow_run_steps = Table(
         " + upstream_failed_sources + skipped_sources",
         name="tally",
     ),
+    CheckConstraint("(held_by IS NOT NULL) = (held_at IS NOT NULL)", name="held"),
+    CheckConstraint("held_at IS NULL OR status <> 'queued'", name="held_is_not_sent"),
     # With the position, so that looking for one open step of a run never reads the others.
     Index("steps_open_idx", "run_id", "position", postgresql_where=text(f"status IN {one_of(STEP_OPEN)}")),
     Index(
@@ -177,7 +187,7 @@ workflow_run_steps = Table(
         text("priority DESC"),
         "ready_at",
         "id",
-        postgresql_where=text("status = 'ready' AND next_attempt_at IS NULL"),
+        postgresql_where=text("status = 'ready' AND next_attempt_at IS NULL AND held_at IS NULL"),
     ),
     Index(
         "steps_retry_idx",

@@ -12,10 +12,11 @@ from sqlalchemy import (
     Integer,
     Table,
     Text,
+    text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from orchestrator.store.tables.base import NOW, Instant, metadata
+from orchestrator.store.tables.base import NOW, Id, Instant, metadata
 
 audit_log = Table(
     "audit_log",
@@ -28,7 +29,10 @@ audit_log = Table(
     Column("target_id", Text, nullable=False),
     Column("reason", Text),
     Column("data", JSON),
+    # What acts of one bulk have in common.
+    Column("bulk_id", Id),
     Index("audit_log_target_idx", "target_id", "id"),
+    Index("audit_log_bulk_idx", "bulk_id", "id", postgresql_where=text("bulk_id IS NOT NULL")),
 )
 
 # Results that may be used again; `key_hash`: SHA-256 of the key's JSON text.

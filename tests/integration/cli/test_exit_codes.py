@@ -18,6 +18,8 @@ from tests.integration.cli.conftest import Cli, Said
 READS = [["runs"], ["show", "latest"], ["watch", "latest"], ["logs", "latest"], ["workers"], ["functions"], ["apps"]]
 READS += [["workflows"], ["audit"]]
 ACTS = [["cancel", "latest"], ["pause", "latest"], ["resume", "latest"], ["retry", "latest"], ["start", "order"]]
+ACTS += [["rerun", "latest"], ["mark", "latest", "a", "skipped"], ["hold", "latest", "a"], ["release", "latest", "a"]]
+ACTS += [["cancel", "--status", "running", "--yes"]]
 NOBODY = "01234567-89ab-7cde-8f01-23456789abcd"
 
 
@@ -74,13 +76,13 @@ def test_wrong_usage_is_told_with_what_would_be_right(bare: Cli, args: list[str]
     assert words in said.err
 
 
-@pytest.mark.parametrize("command", ["show", "watch", "logs", "graph", "cancel", "pause", "resume", "retry"])
+@pytest.mark.parametrize("command", ["show", "watch", "logs", "graph", "cancel", "pause", "resume", "retry", "rerun"])
 def test_a_run_that_is_not_there_is_not_found(shared_cli: Cli, command: str) -> None:
     assert_told(shared_cli(command, NOBODY), 3, f"there is no run {NOBODY}")
     assert_told(shared_cli(command, "latest"), 3, "there is no run yet")
 
 
-@pytest.mark.parametrize("command", ["show", "watch", "logs", "cancel", "pause", "resume", "retry"])
+@pytest.mark.parametrize("command", ["show", "watch", "logs", "cancel", "pause", "resume", "retry", "rerun"])
 def test_what_cannot_be_a_run_is_invalid(shared_cli: Cli, command: str) -> None:
     assert_told(shared_cli(command, "no-run"), 2, "'no-run' is not a run's id")
 

@@ -18,6 +18,7 @@ from orchestrator.domain.states import RunStatus
 from orchestrator.errors import Conflict, InvalidDefinition, InvalidInput, NotFound
 from orchestrator.ids import new_id
 from orchestrator.store.db import Database
+from orchestrator.store.reads import list_audit
 from tests.documents import document, step
 from tests.hands import Hands, audited
 
@@ -156,6 +157,56 @@ def test_runs_are_acted_on_by_handle_or_id_and_the_audit_log_has_it(client: Orch
     with hands.db.transaction() as conn:
         assert audited(conn, "cancel") == [(PYTHON, run.id, "enough")]
         assert audited(conn, "pause") == [(PYTHON, run.id, "lunch")]
+
+
+def test_steps_are_marked_held_and_released_and_runs_rerun(client: Orchestrator, hands: Hands) -> None:
+    run = client.start("order", {"n": 1})
+    client.hold(run, "ship", reason="call first")
+    client.mark(run.id, "charge", "succeeded", output=5)
+    (_, ship) = run.steps()
+    assert (ship["status"], ship["held"]["by"], ship["held"]["reason"]) == ("ready", PYTHON, "call first")
+    client.release(run, "ship")
+    hands.work()
+    assert run.status == "succeeded"
+    again = client.rerun(run, input={"n": 2}, from_steps="ship", reason="a new box")
+    assert (again.view()["rerun_of"], again.view()["input"]) == (run.id, {"n": 2})
+    assert [(s["name"], s["reused"], s["output"]) for s in again.steps()] == [
+        ("charge", True, 5),
+        ("ship", False, None),
+    ]
+    with pytest.raises(NotFound):
+        client.mark(run, "chrage", "skipped")
+    with pytest.raises(Conflict):
+        client.hold(run, "ship")
+    with pytest.raises(ValueError, match="done"):
+        client.mark(run, "ship", "done")
+    with hands.db.transaction() as conn:
+        acts = [audited(conn, act) for act in ("hold", "mark", "release", "rerun")]
+    assert [[entry[0] for entry in act] for act in acts] == [[PYTHON]] * 4
+
+
+def test_many_runs_are_acted_on_by_filter(client: Orchestrator, hands: Hands) -> None:
+    made = [client.start("order", tags=["eu"]).id for _ in range(3)]
+    found = client.bulk("cancel", tags=["eu"], dry_run=True)
+    assert (found.count, found.counts, found.done, found.refused) == (3, {"running": 3}, [], [])
+    client.cancel(made[0])
+    done = client.bulk("cancel", tags=["eu"], status=["running", "canceled"], reason="enough", force=True)
+    assert [one.run_id for one in done.done] == [made[2], made[1]]
+    assert [(one.run_id, one.error) for one in done.refused] == [
+        (made[0], "the run is canceled: it cannot be canceled")
+    ]
+    with hands.db.transaction() as conn:
+        entries = list_audit(conn, bulk_id=done.id).items
+    assert [(e["target_id"], e["actor"], e["reason"]) for e in entries] == [
+        (made[1], PYTHON, "enough"),
+        (made[2], PYTHON, "enough"),
+    ]
+    reruns = client.bulk("rerun", workflow="order", revision="latest")
+    assert {client.run(one.given.run_id).view()["rerun_of"] for one in reruns.done} == set(made)
+    with pytest.raises(InvalidInput, match="at least one filter"):
+        client.bulk("cancel")
+    with pytest.raises(ValueError, match="explode"):
+        client.bulk("explode", workflow="order")
 
 
 @pytest.fixture

@@ -68,6 +68,8 @@ def test_a_step_has_the_keys_the_page_says(conn: Connection, run_id: str) -> Non
         "next_attempt_at": None,
         "child_run_id": None,
         "items": None,
+        "held": None,
+        "reused": False,
     }
 
 

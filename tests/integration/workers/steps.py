@@ -41,6 +41,14 @@ def add(a: int, b: int = 1) -> int:
     return a + b
 
 
+@function(name="t.fail_until")
+def fail_until(file: str) -> str:
+    """Fails as long as the file does not exist."""
+    if not Path(file).exists():
+        raise RuntimeError(f"{Path(file).name} is missing")
+    return "mended"
+
+
 @function(name="t.span")
 def span(ctx: AttemptContext, journal: str, seconds: float = 0.0) -> int:
     """Note start and end; a span without an end was killed."""

@@ -43,9 +43,10 @@ def test_the_page_of_a_failed_run_says_what_failed_what_followed_and_what_to_do(
     assert lines[6].endswith("100%  4 steps: 1 failed, 1 succeeded, 2 upstream failed")
     assert "  charge  ✗ failed           3 of 3   2.0 s  host:7  ValueError: no such card" in lines
     assert any(line.startswith("  mail") and line.endswith("needs 'charge', which failed") for line in lines)
-    assert lines[-3].startswith(f"  orchestrator logs {RUN_ID} charge ")
-    assert lines[-2].startswith(f"  orchestrator show {RUN_ID} --step charge ")
-    assert lines[-1].startswith(f"  orchestrator retry {RUN_ID} ")
+    assert lines[-4].startswith(f"  orchestrator logs {RUN_ID} charge ")
+    assert lines[-3].startswith(f"  orchestrator show {RUN_ID} --step charge ")
+    assert lines[-2].startswith(f"  orchestrator retry {RUN_ID} ")
+    assert lines[-1].startswith(f"  orchestrator rerun {RUN_ID} ")
 
 
 def test_names_and_messages_are_taken_literally() -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 
 from sqlalchemy import text
 
+from orchestrator.domain.states import StepStatus
 from orchestrator.errors import Conflict
 from orchestrator.services.cancel import cancel
 from orchestrator.services.claim import claim
 from orchestrator.services.coordinate import tick
 from orchestrator.services.engine import Settings
+from orchestrator.services.hold import hold, release
+from orchestrator.services.mark import mark
 from orchestrator.services.pause import pause, resume
+from orchestrator.services.rerun import rerun
 from orchestrator.services.retry import retry
 from orchestrator.store.db import Database
 from tests.documents import document, on, step
@@ -114,6 +119,44 @@ def test_workers_with_operators_and_coordinators_among_them(db: Database) -> Non
             tick(hands.engine)
 
     together([partial(worker, hands, over)] * 2 + [operator, beat, beat], deadline=90)
+    assert deadlocks(db) == 0
+
+
+def test_workers_with_an_operator_who_marks_holds_and_reruns(db: Database) -> None:
+    hands = Hands(db, {"chance": chance}, Settings(window=1000, resend=0.05))
+    runs = [hands.start(dense()) for _ in range(3)]
+    over = partial(_all_over, hands, runs)
+
+    def step_of(layer: int) -> str:
+        return f"{layer} {random.randrange(WIDTH)}"
+
+    def operator() -> None:
+        for turn in range(40):
+            run_id, name = runs[turn % len(runs)], step_of(turn % LAYERS)
+            for act in (
+                partial(hold, hands.engine, run_id, name),
+                partial(mark, hands.engine, run_id, step_of(LAYERS - 1), StepStatus.SKIPPED, force=True),
+                partial(rerun, hands.engine, run_id, from_steps=name),
+                partial(release, hands.engine, run_id, name),
+                partial(mark, hands.engine, run_id, name, StepStatus.SUCCEEDED, output=1, force=True),
+            ):
+                try:
+                    act()
+                except Conflict:
+                    continue
+
+    def beat() -> None:
+        while not over():
+            tick(hands.engine)
+
+    together([partial(worker, hands, over)] * 2 + [operator, operator, beat], deadline=90)
+    for run_id in runs:
+        for layer in range(LAYERS):
+            for i in range(WIDTH):
+                with suppress(Conflict):
+                    release(hands.engine, run_id, f"{layer} {i}")
+    hands.work()
+    assert _all_over(hands, runs)
     assert deadlocks(db) == 0
 
 

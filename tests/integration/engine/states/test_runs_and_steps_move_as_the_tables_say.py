@@ -11,11 +11,19 @@ from datetime import timedelta
 from typing import Any
 
 from orchestrator import Skip, testing
-from orchestrator.domain.states import RUN_REOPENS, RUN_TRANSITIONS, STEP_REOPENS, STEP_TRANSITIONS
+from orchestrator.domain.states import (
+    RUN_REOPENS,
+    RUN_TRANSITIONS,
+    STEP_MARKS,
+    STEP_REOPENS,
+    STEP_TRANSITIONS,
+    StepStatus,
+)
 from orchestrator.services.cancel import cancel
 from orchestrator.services.claim import Claimed, claim, release
 from orchestrator.services.coordinate import tick
 from orchestrator.services.dispatch import dispatch
+from orchestrator.services.mark import mark
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.retry import retry
 from orchestrator.services.settle import settle
@@ -163,6 +171,30 @@ def an_operator_retries(box: Sandbox) -> None:
     box.drive(run_id)
 
 
+def an_operator_marks(box: Sandbox) -> None:
+    """Every step in every state it can be marked in, both ways."""
+    for status in (StepStatus.SUCCEEDED, StepStatus.SKIPPED):
+        steps = [step("runs"), step("ready", function="fail", retry=LATER), step("queued"), step("pending", "runs")]
+        steps += [step("skip", function="skip"), step("fail", function="fail"), step("behind", "fail")]
+        box._waiting.clear()
+        run_id = box.start(document(*steps))
+        begin(box)
+        box.step()
+        queued = box._waiting.popleft()
+        while box.step():
+            pass
+        box._waiting.append(queued)
+        for name in ("ready", "queued", "pending", "behind"):
+            mark(box.engine, run_id, name, status)
+        mark(box.engine, run_id, "runs", status, force=True)
+        if status is StepStatus.SUCCEEDED:
+            mark(box.engine, run_id, "skip", status)
+        canceled = box.start(document(step("a"), step("b")))
+        cancel(box.engine, canceled)
+        mark(box.engine, canceled, "a", status)
+        mark(box.engine, run_id, "fail", status)
+
+
 def stopping(mode: str) -> Callable[[Sandbox], None]:
     def stop(box: Sandbox) -> None:
         steps = [step("runs"), step("fails", function="fail"), step("waits", "runs")]
@@ -189,6 +221,7 @@ SCENARIOS: list[Callable[[Sandbox], Any]] = [
     cancel_a_paused_run,
     deadlines,
     an_operator_retries,
+    an_operator_marks,
     *map(stopping, ("drain", "cancel")),
 ]
 
@@ -210,12 +243,13 @@ def test_every_move_is_in_the_tables_and_every_move_in_the_tables_is_made() -> N
     runs = {(was, became) for kind, was, became in seen if kind == "run"}
     steps = {(was, became) for kind, was, became in seen if kind != "run"}
     assert runs | RUN_NOT_YET == moves(RUN_TRANSITIONS, RUN_REOPENS)
-    assert steps | STEP_NOT_YET == moves(STEP_TRANSITIONS, STEP_REOPENS)
+    assert steps | STEP_NOT_YET == moves(STEP_TRANSITIONS, STEP_REOPENS, STEP_MARKS)
     assert not runs & RUN_NOT_YET
     assert not steps & STEP_NOT_YET
 
 
-def test_without_an_operators_retry_no_terminal_state_is_left() -> None:
-    ones = [scenario for scenario in SCENARIOS if scenario not in (an_operator_retries, cancel_gracefully_and_retry)]
+def test_without_an_operators_retry_or_mark_no_terminal_state_is_left() -> None:
+    operators = (an_operator_retries, an_operator_marks, cancel_gracefully_and_retry)
+    ones = [scenario for scenario in SCENARIOS if scenario not in operators]
     for kind, was, became in set().union(*map(made, ones)):
         assert (was, became) in moves(RUN_TRANSITIONS if kind == "run" else STEP_TRANSITIONS)
