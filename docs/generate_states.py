@@ -22,9 +22,10 @@ PAGE = """\
 # States
 
 Made from `orchestrator/domain/states.py` by `make docs`; a test holds this page to it.
-Statuses of steps are written only by `orchestrator/store/transition.py` and, for operators,
-`orchestrator/store/operator_transition.py`; those of runs only by `orchestrator/store/run_transition.py`. CHECK
-constraints refuse rows that contradict themselves.
+Statuses of steps are written only by `orchestrator/store/transition.py`, for operators by
+`orchestrator/store/operator_transition.py`, and for the answers of Celery tasks by
+`orchestrator/store/answer_transition.py`; those of runs only by
+`orchestrator/store/run_transition.py`. CHECK constraints refuse rows that contradict themselves.
 
 ## Run
 

@@ -54,5 +54,6 @@ def settings_of(config: Config) -> Settings:
         timeout_grace=config.timeout_grace_seconds,
         max_output_bytes=config.max_output_bytes,
         batch=config.batch,
+        celery_timeout=config.celery_timeout_seconds,
         documents=document_limits(config),
     )

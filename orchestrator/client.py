@@ -18,6 +18,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from orchestrator.bootstrap import make_engine
+from orchestrator.client_packs import Packs
 from orchestrator.config import Config
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.load import load_text
@@ -106,7 +107,7 @@ class RunHandle:
             return load_run(conn, self.id)
 
 
-class Orchestrator:
+class Orchestrator(Packs):
     """Workflows and runs. Safe to share between threads; make a new one after a fork."""
 
     def __init__(self, engine: Engine) -> None:

@@ -130,6 +130,10 @@ class Config:
     max_lost: int = _setting(_PREFIX + "MAX_LOST", _count(least=1), 3)
     window: int = _setting(_PREFIX + "WINDOW", _count(least=1), 100)
     batch: int = _setting(_PREFIX + "BATCH", _count(least=1), 500)
+    celery_timeout_seconds: float = _setting(_PREFIX + "CELERY_TIMEOUT_SECONDS", _seconds(least=1), 3600.0)
+    celery_result_backend: str = field(
+        default="", repr=False, metadata={"variable": _PREFIX + "CELERY_RESULT_BACKEND", "parse": str}
+    )
     max_output_bytes: int = _setting(_PREFIX + "MAX_OUTPUT_BYTES", _bytes, 1 << 20)
     max_document_bytes: int = _setting(_PREFIX + "MAX_DOCUMENT_BYTES", _bytes, 1 << 20)
     max_steps: int = _setting(_PREFIX + "MAX_STEPS", _count(least=1), 20_000)

@@ -43,6 +43,12 @@ class InvalidDefinition(ProblemsError):
     headline = "the definition is invalid"
 
 
+class InvalidPack(ProblemsError):
+    """A pack that cannot be installed; the paths begin with the file's."""
+
+    headline = "the pack is invalid"
+
+
 class InvalidInput(ProblemsError):
     """A run's input that its workflow's `input_schema` refuses."""
 

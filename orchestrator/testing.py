@@ -43,7 +43,7 @@ from orchestrator.services.claim import Prepared, claim
 from orchestrator.services.coordinate import tick
 from orchestrator.services.decide import decide
 from orchestrator.services.dispatch import dispatch
-from orchestrator.services.engine import Engine, Settings
+from orchestrator.services.engine import CeleryCall, Engine, Settings
 from orchestrator.services.perform import perform
 from orchestrator.services.register import register
 from orchestrator.services.settle_all import Done, settle_all
@@ -200,6 +200,14 @@ class Sandbox:
 
     def depth(self, queue: str) -> int | None:
         return len(self._waiting)
+
+    def call(self, call: CeleryCall) -> None:
+        raise OrchestratorError(
+            f"no Celery worker runs in a test: give functions={{'celery:{call.name}': ...}} to be called instead"
+        )
+
+    def revoke(self, calls: Sequence[str]) -> None:
+        return
 
     # Driving.
 

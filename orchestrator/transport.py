@@ -21,15 +21,17 @@ from kombu.exceptions import KombuError
 from kombu.transport.virtual import Channel as EmulatedChannel
 
 from orchestrator.config_urls import masked
+from orchestrator.domain.celery_task import callbacks
 from orchestrator.errors import Unreachable
 from orchestrator.ids import new_token
+from orchestrator.services.engine import CeleryCall
 from orchestrator.store.transition import Queued
 
 RUN_STEPS = "orchestrator.run_steps"
 COORDINATE = "orchestrator.coordinate"
 _ANSWER_SECONDS = 1.0  # bounds connecting and each answer
 _BATCH = 100  # messages sent in one round trip, where the broker can
-_TRANSIENT = 1  # AMQP: not written to disk, since a lost hint is sent again
+_TRANSIENT, _PERSISTENT = 1, 2  # AMQP: a lost hint is sent again, so it need not be written to disk
 
 Given = TypeVar("Given")
 
@@ -42,6 +44,13 @@ class NullTransport:
 
     def depth(self, queue: str) -> int | None:
         return 0
+
+    def call(self, call: CeleryCall) -> None:
+        """There is nobody to call; raises `Unreachable`."""
+        raise Unreachable("there is no broker to send a Celery task to")
+
+    def revoke(self, calls: Sequence[str]) -> None:
+        raise Unreachable("there is no broker to reach Celery's workers by")
 
 
 @dataclass(slots=True)
@@ -83,6 +92,14 @@ class CeleryTransport:
         except Unreachable:
             return None
 
+    def call(self, call: CeleryCall) -> None:
+        """Send a task to plain Celery workers; raises `Unreachable`."""
+        self._reach(lambda connection, producer: self._publish_call(producer, call))
+
+    def revoke(self, calls: Sequence[str]) -> None:
+        """Tell plain Celery workers not to begin with these tasks; raises `Unreachable`."""
+        self._reach(lambda connection, producer: self._app.control.revoke(list(calls), connection=connection))
+
     def close(self) -> None:
         """Close the connection; the next use makes another."""
         with self._link.lock:
@@ -110,6 +127,46 @@ class CeleryTransport:
             delivery_mode=_TRANSIENT,
             **message.properties,
         )
+
+    def _publish_call(self, producer: Producer, call: CeleryCall) -> None:
+        if not isinstance(producer.channel, EmulatedChannel):
+            self._declare_foreign(call.queue)
+        answered, failed = callbacks(call.step_id, call.token)
+        message = self._app.amqp.create_task_message(
+            call.token,
+            call.name,
+            kwargs=dict(call.kwargs),
+            callbacks=answered,
+            errbacks=failed,
+            expires=call.expires,
+            time_limit=call.time_limit,
+            ignore_result=False,  # an error kept in a result backend can be told (docs/celery.md)
+            argsrepr="()",
+            kwargsrepr=call.shown,
+        )
+        producer.publish(
+            message.body,
+            exchange="",
+            routing_key=call.queue,
+            serializer="json",
+            headers=message.headers,
+            delivery_mode=_PERSISTENT,
+            **message.properties,
+        )
+
+    def _declare_foreign(self, queue: str) -> None:
+        """Its workers have declared it, with what arguments they like; else it is made as their app would make it."""
+        if queue in self._link.declared or self._link.connection is None:
+            return
+        probe: Any = self._link.connection.channel()
+        try:
+            probe.queue_declare(queue, passive=True)
+        except self._link.connection.channel_errors:  # the answer has closed the channel
+            probe = self._link.connection.channel()
+            self._app.amqp.queues[queue](probe).declare()
+        finally:
+            probe.close()
+        self._link.declared.add(queue)
 
     def _declare(self, channel: Any, queue: str) -> None:
         """An AMQP broker drops what goes to a queue that does not exist; once a connection is enough."""

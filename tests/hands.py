@@ -13,7 +13,7 @@ from orchestrator.domain.outcome import Outcome
 from orchestrator.functions import Registry, make_spec
 from orchestrator.services.claim import Claimed, claim
 from orchestrator.services.dispatch import dispatch
-from orchestrator.services.engine import Engine, Settings
+from orchestrator.services.engine import CeleryCall, Engine, Settings
 from orchestrator.services.perform import perform
 from orchestrator.services.register import register
 from orchestrator.services.settle import Settled
@@ -35,6 +35,7 @@ class Outbox:
     def __init__(self) -> None:
         self.messages: list[Queued] = []
         self.queues: list[str] = []
+        self.calls: list[CeleryCall] = []
         self._lock = threading.Lock()
 
     def send(self, queue: str, queued: Sequence[Queued]) -> None:
@@ -44,6 +45,12 @@ class Outbox:
 
     def depth(self, queue: str) -> int | None:
         return len(self.messages)
+
+    def call(self, call: CeleryCall) -> None:
+        self.calls.append(call)
+
+    def revoke(self, calls: Sequence[str]) -> None:
+        self.calls = [call for call in self.calls if call.token not in calls]
 
     def take(self) -> list[Queued]:
         """All messages, oldest first; none is left."""

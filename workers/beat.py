@@ -17,6 +17,7 @@ from celery.beat import ScheduleEntry, Scheduler
 
 from orchestrator.bootstrap import make_engine
 from orchestrator.config import Config
+from orchestrator.domain.celery_task import is_celery_task
 from orchestrator.functions import Registry, announced
 from orchestrator.ids import new_id
 from orchestrator.services.coordinate import do, due
@@ -65,7 +66,8 @@ class Coordinator:
         """A step may take its queue and retry from its function: workers announce them, so beat imports none."""
         with self._engine.db.transaction() as conn:
             for row in workers.load_announced(conn):
-                self._engine.functions.put(announced(row.name, row.queue, row.retry))
+                if not is_celery_task(row.name):
+                    self._engine.functions.put(announced(row.name, row.queue, row.retry))
 
     def stop(self) -> None:
         with self._outage.ridden_out():

@@ -8,8 +8,10 @@ import sys
 from typing import Any
 
 from celery import Celery, concurrency, signals
+from kombu import Exchange, Queue
 
 from orchestrator.config import Config
+from orchestrator.domain.celery_task import STEPS
 from orchestrator.errors import InvalidConfig, OrchestratorError
 from orchestrator.functions import BUILT_IN, load_modules
 from workers.executor import Desk
@@ -29,6 +31,7 @@ class Lifecycle:
     def connect(self) -> None:
         """Listen to Celery."""
         signals.worker_init.connect(self.on_worker_init, weak=False)
+        signals.celeryd_after_setup.connect(self.on_queues_chosen, weak=False)
         signals.worker_process_init.connect(self.on_process_init, weak=False)
         signals.worker_ready.connect(self.on_ready, weak=False)
         signals.worker_shutdown.connect(self.on_shutdown, weak=False)
@@ -50,6 +53,10 @@ class Lifecycle:
     def on_worker_init(self, sender: Any, **_: Any) -> None:
         self.load_functions()
         self._room = Room(self.config, _pool_of(sender))
+
+    def on_queues_chosen(self, instance: Any, **_: Any) -> None:
+        """Whatever queues it was given, every worker serves the steps that call plain Celery tasks."""
+        instance.app.amqp.queues.select_add(Queue(STEPS, Exchange(STEPS), STEPS))
 
     def on_process_init(self, **_: Any) -> None:
         """A pool process has started: a forked child, the worker itself (solo), or a fresh interpreter (spawn)."""

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from orchestrator.config import ALL_QUEUES
+from orchestrator.domain.celery_task import STEPS
 from orchestrator.store import lease
 from orchestrator.store.db import Database
 
@@ -25,7 +26,8 @@ class Served:
 
     def names(self) -> list[str]:
         """The queues it takes steps from now, behind `*` if it serves all."""
-        return [ALL_QUEUES, *self._consumed()] if self._everything else self._consumed()
+        named = [name for name in self._consumed() if name != STEPS]  # which is every worker's
+        return [ALL_QUEUES, *named] if self._everything else named
 
     def _consumed(self) -> list[str]:
         return sorted(list(self._consumer.app.amqp.queues.consume_from))  # noqa: C414 - another thread adds to it

@@ -17,6 +17,7 @@ from orchestrator.store.transition import Lease
 from orchestrator.store.workers import WorkerInfo
 from workers import logs
 from workers.announce import Announcer, never, this_process
+from workers.answers import Answers
 from workers.board import Board, LocalBoard
 from workers.executor import Desk
 from workers.exits import Exits
@@ -24,6 +25,7 @@ from workers.lease import Keeper, Pace, Power
 from workers.limits import Fences, MainThread
 from workers.live import Reporter
 from workers.queues import Served
+from workers.results import Results
 from workers.shared_board import SharedBoard
 
 _LOOK_SECONDS = 0.5
@@ -61,6 +63,7 @@ class Room:
     _desk: Desk | None = None
     _desk_pid: int = 0
     _keeper: Keeper | None = None
+    _answers: Answers | None = None
 
     def __post_init__(self) -> None:
         self.board = SharedBoard() if self.pool.forks else LocalBoard()
@@ -108,6 +111,10 @@ class Room:
             Exits(consumer.pool if consumer is not None else None),
         )
         self._keeper.start()
+        if consumer is not None:
+            lease = Lease(self.worker_id, config.lease_seconds)
+            self._answers = Answers(self._engine(1, _LOCK_SECONDS), lease, consumer.app, Results(_backend(config)))
+            self._answers.start()
         atexit.register(self.end)  # a worker stopped by force gives no signal
 
     def _described(self, served: Served | None) -> WorkerInfo:
@@ -118,6 +125,15 @@ class Room:
 
     def end(self) -> None:
         """The worker stops in good order."""
+        if self._answers is not None and self.pid == os.getpid():
+            self._answers.stop()
+            self._answers = None
         if self._keeper is not None and self.pid == os.getpid():
             self._keeper.stop()
             self._keeper = None
+
+
+def _backend(config: Config) -> str:
+    """Where Celery projects may keep results: a Redis that is the broker often is their result backend too."""
+    broker = config.broker_url
+    return config.celery_result_backend or (broker if broker.startswith(("redis", "rediss", "unix")) else "")

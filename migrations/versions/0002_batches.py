@@ -321,11 +321,11 @@ BEGIN
   RETURN QUERY SELECT found.revision, found.workflow, a.id FROM apps a CROSS JOIN LATERAL (
     SELECT v.id AS revision, w.id AS workflow, 1 AS place
     FROM workflows w JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = coalesce(number, w.latest_revision)
-    WHERE w.app_id = a.id AND w.name_key = wanted
+    WHERE w.app_id = a.id AND w.name_key = wanted AND w.deleted_at IS NULL
     UNION ALL
     SELECT v.id, w.id, 2
     FROM workflows w JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = coalesce(number, w.latest_revision)
-    WHERE w.group_id = a.group_id AND w.name_key = wanted
+    WHERE w.group_id = a.group_id AND w.name_key = wanted AND w.deleted_at IS NULL
   ) AS found WHERE a.name_key = app_key ORDER BY found.place LIMIT 1;
 END $$;
 """

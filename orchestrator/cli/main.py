@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "db": ("orchestrator.cli.db", "Upgrade or check the database."),
     "validate": ("orchestrator.cli.validate", "Check workflow documents."),
     "register": ("orchestrator.cli.register", "Store workflow documents as new revisions."),
+    "unregister": ("orchestrator.cli.unregister", "Delete workflows."),
+    "pack": ("orchestrator.cli.pack", "Install, upgrade, remove and list packs."),
     "graph": ("orchestrator.cli.graph", "Draw a workflow or a run."),
     "workflows": ("orchestrator.cli.workflows", "List workflows by name."),
     "functions": ("orchestrator.cli.functions", "List the functions steps may call."),

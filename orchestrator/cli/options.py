@@ -27,6 +27,12 @@ def paged(command: Command) -> Command:
     return click.option("--limit", type=most, default=20, show_default=True, help="At most so many.")(after(command))
 
 
+def owned(command: Command) -> Command:
+    """The options that say whose something is."""
+    group = click.option("--group", metavar="NAME", help="Of this group of apps.")
+    return click.option("--app", metavar="NAME", help="Of this app (default: ORCHESTRATOR_APP).")(group(command))
+
+
 def limits() -> Limits:
     """How large a document may be, as configured."""
     return document_limits(Config.from_env(need=()))

@@ -24,8 +24,9 @@ from orchestrator.services.register import register as register_document
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--app", metavar="NAME", help="For this app (default: ORCHESTRATOR_APP).")
 @click.option("--group", metavar="NAME", help="For this group of apps.")
+@click.option("--force", is_flag=True, help="Also workflows of a pack, which its next upgrade sets right again.")
 @common
-def register(files: Sequence[str], app: str | None, group: str | None, as_json: bool) -> None:
+def register(files: Sequence[str], app: str | None, group: str | None, force: bool, as_json: bool) -> None:
     """Store workflow documents as new revisions.
 
     FILE is YAML or JSON, or - for standard input. None is stored when one of them is invalid; what has not
@@ -37,7 +38,7 @@ def register(files: Sequence[str], app: str | None, group: str | None, as_json: 
     checked = [check_file(file, allowed) for file in files]
     _refuse_invalid(checked, as_json)
     with open_engine(need=("database",)) as engine:
-        done = [_register(engine, one, app, group) for one in checked]
+        done = [_register(engine, one, app, group, force=force) for one in checked]
     if as_json:
         print_json({"items": [_json(one) for one in done]})
         return
@@ -54,8 +55,9 @@ class _Done:
     registered: Registered
 
 
-def _register(engine: Engine, checked: Checked, app: str | None, group: str | None) -> _Done:
-    return _Done(checked, register_document(engine, checked.document or {}, app=app, group=group, actor=actor()))
+def _register(engine: Engine, checked: Checked, app: str | None, group: str | None, *, force: bool) -> _Done:
+    document = checked.document or {}
+    return _Done(checked, register_document(engine, document, app=app, group=group, force=force, actor=actor()))
 
 
 def _refuse_invalid(checked: Sequence[Checked], as_json: bool) -> None:

@@ -93,6 +93,9 @@ def waiting(wait: Mapping[str, Any], now: datetime) -> str:
             return f"waits for its turn: {called} ({left} left)"
         case "approval":
             return f"waits for a decision: {one_line(clean(wait['title']))}" + (f" ({left} left)" if left else "")
+        case "celery":
+            where = f"{clean(wait['task'])} on queue {clean(wait['queue'])}"
+            return f"waits for Celery task {where}" + (f" ({left} left)" if left else "")
         case _:
             return f"waits for event '{clean(str(wait.get('event')))}'" + (f" ({left} left)" if left else "")
 

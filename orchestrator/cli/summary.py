@@ -10,6 +10,7 @@ from rich.text import Text
 from orchestrator.cli.marks import MARKS, Signs, word
 from orchestrator.cli.text import ago, clean, duration, error_line, one_line, plural, shell_option
 from orchestrator.config import ALL_QUEUES
+from orchestrator.domain.celery_task import STEPS
 from orchestrator.domain.states import STEP_TERMINAL, RunStatus, StepStatus
 from orchestrator.store.reads import RunNow
 
@@ -91,7 +92,10 @@ def obstacles(run: RunNow, queues: set[str], workers: Sequence[Mapping[str, Any]
 
 def _held_up(queue: str, alive: Sequence[Mapping[str, Any]]) -> str | None:
     """Why nobody takes a step from the queue now."""
-    serving = [w for w in alive if w["kind"] == "worker" and not {queue, ALL_QUEUES}.isdisjoint(w["queues"])]
+    workers = [worker for worker in alive if worker["kind"] == "worker"]
+    serving = [w for w in workers if queue == STEPS or not {queue, ALL_QUEUES}.isdisjoint(w["queues"])]
+    if not serving and queue == STEPS:
+        return "no worker is alive: orchestrator worker"
     if not serving:
         how = f"orchestrator worker {shell_option('--queues', queue)}"
         return f"no worker is alive that serves queue '{clean(queue)}': {how}"

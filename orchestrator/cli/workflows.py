@@ -20,6 +20,7 @@ _COLUMNS = (
     name_column("WORKFLOW"),
     Column("REVISION"),
     Column("OWNER", stretches=True, gives_way=2),
+    Column("PACK", stretches=True, gives_way=2),
     Column("CHANGED", gives_way=3),
     Column("", stretches=True, gives_way=1),
 )
@@ -55,6 +56,7 @@ def _row(item: Mapping[str, Any], now: datetime) -> tuple[Text, ...]:
         Text(clean(item["name"])),
         Text(str(item["revision"])),
         Text(f"{owner['kind']} {clean(owner['name'])}", "dim"),
+        Text(clean(item["pack"] or ""), "dim"),
         Text(ago(changed, now) if changed else ""),
         Text(one_line(item["label"] or item["description"] or "")),
     )

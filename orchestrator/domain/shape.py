@@ -10,6 +10,7 @@ from marshmallow import ValidationError
 
 from orchestrator.domain.definition import HANDLER_NAMES, StepKind
 from orchestrator.domain.format.messages import NOT_A_MAP, Message
+from orchestrator.domain.format.nested import Strict
 from orchestrator.domain.format.schemas import DocumentSchema
 from orchestrator.domain.paths import follow, join
 from orchestrator.domain.sandbox.words import kind
@@ -44,6 +45,15 @@ def check_shape(document: dict[str, Any]) -> Shape:
         told = [_problem(message, keys, document, hints=at < _MOST_HINTS) for at, (keys, message) in flat]
         return Shape(told + problems, _with_names(right, document))
     return Shape(problems, document)
+
+
+def schema_problems(schema: Strict, value: Mapping[str, Any]) -> list[Problem]:
+    """All that is wrong with a map by its schema, each with its path."""
+    try:
+        schema.load(value)
+    except ValidationError as error:
+        return [_problem(message, keys, value, hints=True) for keys, message in _flat(error.messages, ())]
+    return []
 
 
 def _flat(messages: Any, keys: Keys) -> Iterator[tuple[Keys, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from orchestrator.domain.celery_task import is_celery_task
 from orchestrator.domain.checks.findings import Draft, Findings
 from orchestrator.domain.checks.graph import check_graph
 from orchestrator.domain.checks.reachable import never_started
@@ -34,13 +35,14 @@ def validate(
 def warnings(definition: Definition, *, functions: Collection[str] | None = None) -> list[Problem]:
     """What a valid definition can be registered with, but is likely a mistake.
 
-    Functions that no worker knows (`functions` None: not known which they do), and steps that can never start.
+    Functions that no worker knows (`functions` None: not known which they do), and steps that can never start. A
+    Celery task may be known to workers that tell us nothing.
     """
     findings = Findings()
     places = {step.name: f"steps[{index}]" for index, step in enumerate(definition.steps)}
     if functions is not None:
         for path, name in _called(definition):
-            if name not in functions:
+            if name not in functions and not is_celery_task(name):
                 findings.add(path, f"no worker knows the function '{name}' yet", findings.near(name, functions))
     for step in never_started(definition):
         message = f"step '{step.name}' can never start: no end of the steps it depends on asks for it"

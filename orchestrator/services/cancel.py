@@ -13,6 +13,7 @@ from orchestrator.services.close import close_run
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import stop_steps
+from orchestrator.services.revoke import revoke_called
 from orchestrator.services.scope import RunScope
 from orchestrator.store import events, run_transition, runs, steps
 
@@ -54,6 +55,7 @@ def cancel(
         events.act(conn, run_id, "run.cancel", "cancel", actor, reason, bulk_id=bulk_id, force=force)
         closed = close_run(conn, RunScope(engine, conn, plan, run_id), advance)
     dispatch(engine, closed.queues)
+    revoke_called(engine, plan, run_id)
 
 
 def _steps_are_over(plan: Plan, rows: Mapping[int, StepRow]) -> bool:

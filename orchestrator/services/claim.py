@@ -105,7 +105,7 @@ def prepare(engine: Engine, claimed: Claimed) -> Prepared:
         step = engine.effective(plan.at(claimed.position).step)
         scope = RunScope(engine, conn, plan, claimed.run_id)
         prepared, total = _prepare(engine, claimed, step, scope.render)
-        prepared = replace(prepared, keep=_cached(scope, prepared))
+        prepared = replace(prepared, keep=cached(scope, step, prepared.input_json))
         if prepared.timeout is None and total is None:
             return prepared
         allowed = steps.arm_deadlines(conn, claimed.step_id, claimed.token, prepared.timeout, total)
@@ -116,7 +116,7 @@ def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tu
     """The call, and how many seconds all attempts together may take."""
     try:
         spec = engine.functions.find(step.function or "")
-        kwargs, input_json, masker = _arguments(engine, render, step)
+        kwargs, input_json, masker = arguments(engine, render, step)
         timeout = seconds(render(step.timeout, None), "timeout")
         total = seconds(render(step.total_timeout, None), "total_timeout")
     except (ExpressionError, UnknownFunction) as error:
@@ -125,20 +125,20 @@ def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tu
     return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker), total
 
 
-def _cached(scope: RunScope, prepared: Prepared) -> Keep | None:
+def cached(scope: RunScope, step: Step, input_json: str) -> Keep | None:
     """Under what the result is kept; raises `NotPrepared` with one that was, if it may be used again."""
-    cache = prepared.step.cache
+    cache = step.cache
     if cache is None:
         return None
     try:
-        key = prepared.input_json if cache.key is None else storable(scope.render(cache.key), max_bytes=_MOST_KEY)[1]
+        key = input_json if cache.key is None else storable(scope.render(cache.key), max_bytes=_MOST_KEY)[1]
         ttl = seconds(scope.render(cache.ttl), "cache.ttl") or 0.0
     except (ExpressionError, UnstorableValue) as error:
         raise refused(scope.engine, error) from error
-    found = results.find_result(scope.conn, results.Place(scope.facts.app, prepared.spec.name, key))
+    found = results.find_result(scope.conn, results.Place(scope.facts.app, step.function or "", key))
     if found is None:
         return Keep(key, ttl)
-    raise NotPrepared(replace(Outcome.succeeded(json.loads(found), found), cached=True), prepared.input_json)
+    raise NotPrepared(replace(Outcome.succeeded(json.loads(found), found), cached=True), input_json)
 
 
 def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict[str, Any], str] | None:
@@ -165,7 +165,7 @@ def refused(engine: Engine, error: Exception) -> NotPrepared:
     return NotPrepared(_final(type(error).__name__, Masker(engine.secrets.values()).text(str(error))))
 
 
-def _arguments(engine: Engine, render: Render, step: Step) -> tuple[dict[str, Any], str, Masker]:
+def arguments(engine: Engine, render: Render, step: Step) -> tuple[dict[str, Any], str, Masker]:
     """The keyword arguments, and their JSON text as it may be stored: without secrets."""
     template = compile_template(step.input)
     if template.constant or "secrets" not in template.references.roots:

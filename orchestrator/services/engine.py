@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from datetime import datetime
+from typing import Any, Protocol
 
 from orchestrator.domain.definition import Step
 from orchestrator.domain.graph import Plan
@@ -14,13 +15,31 @@ from orchestrator.functions import Registry
 from orchestrator.services.gather import Gathered
 from orchestrator.services.memory import Memory
 from orchestrator.services.plans import Plans
-from orchestrator.services.sites import DEFAULT_QUEUE, Site, Sites, make_site
+from orchestrator.services.sites import DEFAULT_QUEUE, Site, Sites, calls_celery, make_site
 from orchestrator.services.slots import Slots
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Queued
 from orchestrator.store.workflows import Found, Wanted
 
-__all__ = ["DEFAULT_QUEUE", "Engine", "Settings", "Transport"]
+__all__ = ["DEFAULT_QUEUE", "Engine", "Settings", "CeleryCall", "Transport"]
+
+
+@dataclass(frozen=True, slots=True)
+class CeleryCall:
+    """A Celery task to be run by workers that are not ours; its id is the `token` of the attempt that calls it.
+
+    `shown` stands for the arguments in logs. `expires`, a moment, is when no worker need begin with it any more;
+    `time_limit` (seconds) bounds how long it runs, where its pool can do that.
+    """
+
+    step_id: str
+    token: str
+    name: str
+    queue: str
+    kwargs: Mapping[str, Any]
+    shown: str
+    expires: datetime
+    time_limit: float | None
 
 
 class Transport(Protocol):
@@ -31,6 +50,12 @@ class Transport(Protocol):
 
     def depth(self, queue: str) -> int | None:
         """Messages waiting in the queue; None when the broker cannot tell."""
+
+    def call(self, call: CeleryCall) -> None:
+        """Send a task to plain Celery workers; raises `Unreachable`."""
+
+    def revoke(self, calls: Sequence[str]) -> None:
+        """Tell plain Celery workers not to begin with these tasks; raises `Unreachable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +73,7 @@ class Settings:
     timeout_grace: float = 5.0
     max_output_bytes: int = 1 << 20
     batch: int = 500
+    celery_timeout: float = 3600.0
     documents: Limits = LIMITS
 
 
@@ -77,6 +103,10 @@ class Engine:
             return step
         own_timeout = spec.timeout if step.timeout is None else step.timeout
         return replace(step, retry=step.retry or spec.retry, timeout=own_timeout)
+
+    def calls_celery(self, step: Step) -> bool:
+        """Whether the step calls a task of plain Celery workers."""
+        return calls_celery(step, self.functions)
 
     def plan(self, revision_id: str) -> Plan:
         """The plan of a stored revision, from memory if it is there."""

@@ -15,6 +15,7 @@ from orchestrator.domain.states import Reason, RunStatus, StepStatus
 from orchestrator.services.advance import advance
 from orchestrator.services.close import close_run
 from orchestrator.services.engine import Engine
+from orchestrator.services.revoke import revoke_called
 from orchestrator.services.scope import RunScope
 from orchestrator.services.unhandled import unhandled
 from orchestrator.store import events, run_transition, runs, steps, transition
@@ -55,6 +56,7 @@ def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
         runs.clear_halt(conn, run_id)
         events.record(conn, run_id, "run.halted", {"reason": reason})
         closing = close_run(conn, scope, advance)
+    revoke_called(engine, scope.plan, run_id)
     return closing.queues
 
 

@@ -16,6 +16,7 @@ from orchestrator.domain.values import describe_exception, storable
 from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLater, Skip, UnstorableValue
 from orchestrator.services.claim import Claimed, NotPrepared, Prepared, prepare
 from orchestrator.services.engine import Engine
+from orchestrator.services.kinds.celery import call_celery
 from orchestrator.services.kinds.go_on import KINDS, go_on
 from orchestrator.services.kinds.turn import wait_for_turn
 
@@ -46,8 +47,9 @@ def perform(
     none comes from outside, so that it is the function's own and its failure.
     """
     step = engine.plan(claimed.revision_id).at(claimed.position).step
-    if step.kind in KINDS:
-        turn = go_on(engine, claimed, engine.effective(step))
+    if step.kind in KINDS or engine.calls_celery(step):
+        act = go_on if step.kind in KINDS else call_celery
+        turn = act(engine, claimed, engine.effective(step))
         return Performed(turn.outcome, turn.input_json)
     spec = engine.functions.get(step.function or "")
     if spec is not None and spec.rate is not None:

@@ -8,13 +8,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from orchestrator.domain.parse import parse
 from orchestrator.domain.validate import warnings
-from orchestrator.errors import OrchestratorError, Problem
+from orchestrator.errors import Conflict, Problem
 from orchestrator.services.engine import Engine
-from orchestrator.store import events, workers, workflows
+from orchestrator.services.owners import new_owner
+from orchestrator.store import events, packs, workers, workflows
 from orchestrator.store.workflows import Owner
 
 
@@ -31,35 +32,48 @@ class Registered:
 
 
 def register(
-    engine: Engine, document: Mapping[str, Any], *, app: str | None = None, group: str | None = None, actor: str = "cli"
+    engine: Engine,
+    document: Mapping[str, Any],
+    *,
+    app: str | None = None,
+    group: str | None = None,
+    force: bool = False,
+    actor: str = "cli",
 ) -> Registered:
     """Validate and store a document for an app (the configured one by default) or a group.
 
-    Raises `InvalidDefinition` with all problems, `settings.documents` among what is asked of it.
+    Raises `InvalidDefinition` with all problems, `settings.documents` among what is asked of it, and without `force`
+    `Conflict` for a new revision of a workflow that is of a pack.
     """
     definition = parse(document, limits=engine.settings.documents)
-    if app and group:
-        raise OrchestratorError("a workflow has exactly one owner: give an app or a group, not both")
     with engine.db.transaction() as conn:
-        owner = workflows.ensure_group(conn, group) if group else workflows.ensure_app(conn, app or engine.settings.app)
-        number, revision_id, created = _store(conn, owner, definition.name, document)
+        owner = new_owner(engine, conn, app, group)
+        row = workflows.lock_workflow(conn, owner, definition.name)
+        number, revision_id, created = store_document(conn, row, definition.name, document)
+        if created and row.pack_id is not None and not force:
+            pack = packs.pack_name(conn, row.pack_id)
+            raise Conflict(f"workflow '{row.name}' is of the pack '{pack}': upgrade that, or use force")
+        if row.deleted_at is not None:
+            workflows.place_workflow(conn, row.id, None)
         if created:
             told = {"revision": number, "owner": f"{owner.kind} {owner.name}"}
             events.audit(conn, actor, "register", "workflow", definition.name, data=told)
-        functions = _known_functions(engine, conn)
+        functions = known_functions(engine, conn)
     found = tuple(warnings(definition, functions=functions))
     return Registered(definition.name, number, revision_id, owner, created, found)
 
 
-def _known_functions(engine: Engine, conn: Connection) -> Collection[str] | None:
+def known_functions(engine: Engine, conn: Connection) -> Collection[str] | None:
     """Those that workers announced, and this process's own; None, all may be, before a worker has announced any."""
     announced = workers.announced_functions(conn)
     return announced | set(engine.functions.names) if announced else None
 
 
-def _store(conn: Connection, owner: Owner, name: str, document: Mapping[str, Any]) -> tuple[int, str, bool]:
+def store_document(
+    conn: Connection, workflow: Row[Any], name: str, document: Mapping[str, Any]
+) -> tuple[int, str, bool]:
+    """Store a document as the next revision of a locked workflow, unless it equals the latest: number, id, if new."""
     content_hash = hash_document(document)
-    workflow = workflows.lock_workflow(conn, owner, name)
     latest = workflows.latest_revision(conn, workflow.id)
     if latest is not None and latest.content_hash == content_hash:
         return latest.number, latest.id, False

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from orchestrator.domain.cascade import Ended
+from orchestrator.domain.celery_task import STEPS
 from orchestrator.domain.definition import Edge
 from orchestrator.domain.expressions import (
     Expression,
@@ -90,8 +91,10 @@ class RunScope:
     def queue_of(self, step: PlanStep) -> str:
         if step.step.pool is not None:
             self._check_pool(step.step.pool, step.step.slots)
+        if self.engine.calls_celery(step.step):
+            return STEPS
         if step.step.queue is not None:
-            return _queue_name(self.render(step.step.queue))
+            return queue_name(self.render(step.step.queue))
         return self._function_queue(step.step.function) or DEFAULT_QUEUE
 
     def _check_pool(self, name: str, slots: int) -> None:
@@ -180,7 +183,8 @@ def _error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"type": error["type"], "message": error["message"]} if error else None
 
 
-def _queue_name(value: Any) -> str:
+def queue_name(value: Any) -> str:
+    """A rendered `queue`; raises `ExpressionError` for what is no name of one."""
     if not isinstance(value, str) or not value.strip() or len(value) > 255:
         raise ExpressionError(f"`queue` must become a name of 1 to 255 characters, not {value!r:.80}")
     return value

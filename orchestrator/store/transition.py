@@ -1,4 +1,5 @@
-"""The only writer of step statuses: every move of a step is a named transition here (runs: run_transition.py).
+"""The writer of step statuses: every move of a step is a named transition, here but for those that the answer of a
+Celery task makes (answer_transition.py). Of runs: run_transition.py.
 
 A transition that finds no row in the state it expects changes nothing and returns nothing: its caller was late.
 Transitions of claimed steps are fenced by the claim token. domain/states.py lists the moves; a test compares.

@@ -95,14 +95,70 @@ def set_config(conn: Connection, app: Owner, config_json: str) -> None:
 _LOCK_WORKFLOW = """
 INSERT INTO workflows (id, name, name_key, {owner}_id, latest_revision) VALUES (:id, :name, :key, :owner_id, 0)
 ON CONFLICT ({owner}_id, name_key) DO UPDATE SET name = workflows.name
-RETURNING id, name, latest_revision
+RETURNING id, name, latest_revision, pack_id, deleted_at
 """
 
 
 def lock_workflow(conn: Connection, owner: Owner, name: str) -> Row[Any]:
-    """The owner's workflow of this name (id, name, latest_revision), made when it is new, locked."""
+    """The owner's workflow of this name (id, name, latest_revision, pack_id, deleted_at), made when new, locked."""
     values = {"id": new_id(), "name": name, "key": name_key(name), "owner_id": owner.id}
     return conn.execute(text(_LOCK_WORKFLOW.format(owner=owner.kind)), values).one()
+
+
+_FIND_OWNED = """
+SELECT id, name, latest_revision, pack_id FROM workflows
+WHERE {owner}_id = :owner_id AND name_key = :key AND deleted_at IS NULL FOR UPDATE
+"""
+
+
+def lock_owned(conn: Connection, owner: Owner, name: str) -> Row[Any]:
+    """The owner's own workflow of this name, locked; raises `NotFound`."""
+    values = {"owner_id": owner.id, "key": name_key(name)}
+    row = conn.execute(text(_FIND_OWNED.format(owner=owner.kind)), values).first()
+    if row is None:
+        names = conn.execute(text(_OWNED_NAMES.format(owner=owner.kind)), values).scalars().all()
+        raise NotFound(f"{owner.kind} '{owner.name}' has no workflow '{name}'{did_you_mean(name, names)}")
+    return row
+
+
+_OWNED_NAMES = "SELECT name FROM workflows WHERE {owner}_id = :owner_id AND deleted_at IS NULL ORDER BY name_key"
+_PLACE = text("UPDATE workflows SET pack_id = :pack_id, deleted_at = NULL WHERE id = :id")
+_DELETE = text("UPDATE workflows SET deleted_at = orchestrator_now(), pack_id = NULL WHERE id = :id")
+
+
+def place_workflow(conn: Connection, workflow_id: str, pack_id: str | None) -> None:
+    """The workflow is there, and of this pack (of none for None)."""
+    conn.execute(_PLACE, {"id": workflow_id, "pack_id": pack_id})
+
+
+def delete_workflow(conn: Connection, workflow_id: str) -> None:
+    """Nobody sees it any more by its name. Its row and its revisions stay: runs are of them."""
+    conn.execute(_DELETE, {"id": workflow_id})
+
+
+_OPEN_RUNS = text("""
+SELECT count(*) FROM (
+  SELECT FROM workflow_runs WHERE workflow_id = :id AND status IN ('canceling', 'paused', 'pending', 'running')
+  LIMIT :most
+) AS open
+""")
+
+
+def count_open_runs(conn: Connection, workflow_id: str, most: int) -> int:
+    """How many runs of the workflow have not ended, counted up to `most`."""
+    return int(conn.execute(_OPEN_RUNS, {"id": workflow_id, "most": most}).scalar_one())
+
+
+def find_owner(conn: Connection, app: str | None, group: str | None) -> Owner:
+    """The app or the group of this name; raises `NotFound`."""
+    if group is None:
+        row = find_app(conn, app or "")
+        return Owner("app", row.id, row.name)
+    found = conn.execute(select(groups).where(groups.c.name_key == name_key(group))).first()
+    if found is None:
+        names = conn.execute(select(groups.c.name).order_by(groups.c.name_key)).scalars().all()
+        raise NotFound(f"there is no group named '{group}'{did_you_mean(group, names)}")
+    return Owner("group", found.id, found.name)
 
 
 def latest_revision(conn: Connection, workflow_id: str) -> Row[str, int, str] | None:
@@ -135,7 +191,7 @@ def add_revision(
 _FIND = text("""
 SELECT v.id, w.id AS workflow_id, w.name AS workflow, v.number, v.document
 FROM apps a
-JOIN workflows w ON w.name_key = :key AND (w.app_id = a.id OR w.group_id = a.group_id)
+JOIN workflows w ON w.name_key = :key AND (w.app_id = a.id OR w.group_id = a.group_id) AND w.deleted_at IS NULL
 JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = coalesce(CAST(:number AS int), w.latest_revision)
 WHERE a.id = :app_id ORDER BY w.app_id IS NULL LIMIT 1
 """)
@@ -211,7 +267,7 @@ def load_revision(conn: Connection, revision_id: str) -> Revision:
 
 _NAMES = text("""
 SELECT DISTINCT w.name FROM apps a JOIN workflows w ON w.app_id = a.id OR w.group_id = a.group_id
-WHERE a.id = :app_id ORDER BY w.name
+WHERE a.id = :app_id AND w.deleted_at IS NULL ORDER BY w.name
 """)
 
 

@@ -19,7 +19,13 @@ from tests.architecture.source import ROOT, Source, read
 REFUSED = {
     "job": (),
     "execution": (),
-    "task": ("orchestrator.transport", "workers"),
+    "task": (
+        "orchestrator.transport",
+        "orchestrator.installed",
+        "orchestrator.domain.celery_task",
+        "orchestrator.services.answer",
+        "workers",
+    ),
     "node": ("orchestrator.domain.sandbox", "orchestrator.domain.expressions"),  # of Jinja's syntax tree
     "vertex": (),
     "dag": (),

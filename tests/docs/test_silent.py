@@ -10,18 +10,29 @@ from typing import Any
 import pytest
 
 from orchestrator import Skip, testing
+from orchestrator.domain.celery_task import Answer
+from orchestrator.domain.limits import LIMITS
 from orchestrator.domain.outcome import Outcome
-from orchestrator.errors import AttemptCanceled, InvalidInput
+from orchestrator.domain.pack import make_pack
+from orchestrator.errors import AttemptCanceled, InvalidInput, InvalidPack
 from orchestrator.functions import make_spec
+from orchestrator.services.answer import settle_answered, take_answers
+from orchestrator.services.apps import set_app
 from orchestrator.services.cancel import cancel
 from orchestrator.services.claim import claim
 from orchestrator.services.coordinate import tick
+from orchestrator.services.packs import Act, install_pack
+from orchestrator.services.pause import pause
 from orchestrator.services.perform import perform
+from orchestrator.services.register import register
 from orchestrator.services.retry import retry
 from orchestrator.services.settle import settle
 from orchestrator.services.start_plain import StartOptions
+from orchestrator.services.unregister import unregister
+from orchestrator.store.db import Database
 from orchestrator.store.transition import Lease
-from tests.hands import Unheard
+from orchestrator.store.workflows import get_revision
+from tests.hands import Hands, Unheard
 
 
 def boom(**_: Any) -> None:
@@ -302,3 +313,40 @@ def test_only_four_formats_are_checked() -> None:
 def test_the_result_that_retry_while_may_read_is_null() -> None:
     again = {"max_attempts": 3, "while": "result is none and attempt < 2"}
     assert run({"name": "a", "function": "boom", "retry": again}).steps["a"].attempts == 2
+
+
+def test_a_deleted_workflow_that_is_registered_again_goes_on_with_its_revisions() -> None:
+    one, two = ({"name": "w", "steps": [{"name": name, "pass": True}]} for name in "ab")
+    with testing.sandbox() as box:
+        register(box.engine, one)
+        unregister(box.engine, "w")
+        assert (register(box.engine, two).revision, register(box.engine, one).revision) == (2, 3)
+
+
+def test_deleting_an_apps_own_workflow_shows_its_groups_again() -> None:
+    with testing.sandbox() as box:
+        set_app(box.engine.db, "shop", group="europe")
+        of_group = register(box.engine, {"name": "w", "steps": [{"name": "a", "pass": True}]}, group="europe")
+        register(box.engine, {"name": "w", "steps": [{"name": "b", "pass": True}]}, app="shop")
+        unregister(box.engine, "w", app="shop")
+        assert get_revision(box.connection, "shop", "w").id == of_group.revision_id
+
+
+def test_a_pack_takes_over_no_workflow_that_was_there_forced_or_not() -> None:
+    files = {"workflows/w.yaml": {"name": "w", "steps": [{"name": "a", "pass": True}]}}
+    with testing.sandbox() as box:
+        register(box.engine, files["workflows/w.yaml"])
+        for force in (False, True):
+            with pytest.raises(InvalidPack, match="'default' has a workflow 'w' already, which is of no pack"):
+                install_pack(box.engine, make_pack({"name": "p"}, files, LIMITS), Act(force=force))
+
+
+def test_an_answer_of_a_celery_task_ends_its_step_while_the_run_is_paused(db: Database) -> None:
+    hands = Hands(db)
+    run_id = hands.start({"name": "w", "steps": [{"name": "a", "function": "celery:proj.add"}]})
+    hands.work()
+    (called,) = hands.outbox.calls
+    pause(hands.engine, run_id)
+    taken = take_answers(hands.engine, [Answer(called.step_id, called.token, 4)], Lease("answers", 30.0))
+    settle_answered(hands.engine, taken.done)
+    assert (hands.status(run_id), hands.steps(run_id)["a"]["output"]) == ("paused", 4)

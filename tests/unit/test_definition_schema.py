@@ -35,7 +35,7 @@ BASES: list[dict[str, Any]] = [
 ]
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 1.5, 2.0, 1e12, [], {}, "", "a", "all", " a", "a ", "x\u200dy", "a\tb", "é\n"),
-    *("on_finish", "celery:x", "{{ x }}", "success", "x" * 51, "x" * 256, "\u202e", "日本"),
+    *("on_finish", "celery:x", "celery:", "celery: x", "{{ x }}", "success", "x" * 51, "x" * 256, "\u202e", "日本"),
     *(["a"], ["a", 1], [None], [["a"]], {"a": 1}, {"": 1}, {"step": "a"}, {"step": "a", "on": None, "when": False}),
     *([{"step": "a"}], [{"step": 1}], {"max_attempts": 0}, {"max_attempts": 2.0, "delay": 0}, {"function": "f"}),
     *({"pass": None}, {"pass": False}, {"function": None}, {"workflow": "x"}, {"function": "f", "pass": True}),

@@ -399,9 +399,11 @@ def test_a_sleep_that_cannot_be_is_told(value: Any) -> None:
     assert list(told(document({"name": "a", "sleep": value}))) == ["steps[0].sleep"]
 
 
-def test_celery_functions_are_not_run_yet() -> None:
-    words = "'celery:' is part of the format but is not available in this release"
-    assert told(document(step("a", function="celery:tasks.add"))) == {"steps[0].function": words}
+@pytest.mark.parametrize("name", ["celery:", "celery: x"])
+def test_a_celery_function_names_a_task(name: str) -> None:
+    assert told(document(step("a", function=name))) == {"steps[0].function": "must name a Celery task"}
+    assert hints(document(step("a", function=name))) == {"steps[0].function": "as in 'celery:proj.tasks.add'"}
+    assert parse(document(step("a", function="celery:proj.tasks.add"))).steps[0].function == "celery:proj.tasks.add"
 
 
 def test_a_step_does_exactly_one_thing() -> None:

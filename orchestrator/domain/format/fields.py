@@ -9,6 +9,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
+from orchestrator.domain.celery_task import PREFIX
 from orchestrator.domain.definition import HANDLER_NAMES
 from orchestrator.domain.format.messages import NULL, QUOTES, REQUIRED, Message, not_a, unavailable, wrong
 from orchestrator.domain.near import near_hint
@@ -106,15 +107,15 @@ class StepName(Name):
 
 
 class FunctionName(Name):
-    """A registered function's name."""
+    """A registered function's name, or `celery:` and the name of a Celery task."""
 
     def check(self, value: Any) -> None:
-        if isinstance(value, str) and value.startswith("celery:"):
-            raise wrong(unavailable("celery:"))
         super().check(value)
+        if value.startswith(PREFIX) and (value == PREFIX or value[len(PREFIX)] == " "):
+            raise wrong("must name a Celery task", f"as in '{PREFIX}proj.tasks.add'")
 
     def shape(self) -> dict[str, Any]:
-        return super().shape() | {"not": {"pattern": "^celery:"}}
+        return super().shape() | {"not": {"pattern": f"^{PREFIX}( |$)"}}
 
 
 class Choice(Part):

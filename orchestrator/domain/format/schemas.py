@@ -192,3 +192,12 @@ class DocumentSchema(Strict):
     max_active_runs = Number("How many of its runs may be active at once.", least=1, most=MAX_SLOTS, whole=True)
     concurrency_key = Text("Runs of each value of this template, over the run's input, are counted apart.", least=1)
     on_limit = Choice("What becomes of a start past the limit: queue (the default), reject or cancel_oldest.", OnLimit)
+
+
+class PackSchema(Strict):
+    about = "pack.yaml"
+
+    name = Name("The pack's name, unique for its owner whatever the case of its letters.", required=True)
+    version = Text("The author's own label of this version.", least=1, most=50)
+    label = Text("What people see instead of the name.")
+    description = Text("For people.")

@@ -23,6 +23,7 @@ from orchestrator.store.reads.events import list_events
 from orchestrator.store.reads.find import find_run
 from orchestrator.store.reads.functions import list_functions
 from orchestrator.store.reads.logs import last_logs, list_logs
+from orchestrator.store.reads.packs import list_packs
 from orchestrator.store.reads.page import Page
 from orchestrator.store.reads.pools import get_pool, list_pools
 from orchestrator.store.reads.runs import RunFilters, get_run, list_runs
@@ -51,6 +52,7 @@ __all__ = [
     "list_events",
     "list_functions",
     "list_logs",
+    "list_packs",
     "list_pools",
     "list_runs",
     "list_steps",

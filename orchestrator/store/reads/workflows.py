@@ -12,11 +12,12 @@ from orchestrator.store.workflows import find_app
 _LIST = """
 SELECT w.id, w.name, w.name_key, CASE WHEN w.app_id IS NULL THEN 'group' ELSE 'app' END AS owner_kind,
   coalesce(a.name, g.name) AS owner, w.latest_revision, w.created_at, v.created_at AS changed_at, v.version,
-  v.document ->> 'label' AS label, v.document ->> 'description' AS description, v.document -> 'tags' AS tags
-FROM workflows w
+  v.document ->> 'label' AS label, v.document ->> 'description' AS description, v.document -> 'tags' AS tags,
+  p.name AS pack
+FROM workflows w LEFT JOIN packs p ON p.id = w.pack_id
 LEFT JOIN apps a ON a.id = w.app_id LEFT JOIN groups g ON g.id = w.group_id
 LEFT JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = w.latest_revision
-WHERE (w.name_key, CAST(w.id AS text)) > (:key, :id) {of_app}
+WHERE (w.name_key, CAST(w.id AS text)) > (:key, :id) AND w.deleted_at IS NULL {of_app}
 ORDER BY w.name_key, CAST(w.id AS text) LIMIT :limit
 """
 _OF_APP = "AND (w.app_id = :app_id OR w.group_id = (SELECT group_id FROM apps WHERE id = :app_id))"
@@ -37,6 +38,7 @@ def _shape(row: Row[Any]) -> dict[str, Any]:
         "id": str(row.id),
         "name": row.name,
         "owner": {"kind": row.owner_kind, "name": row.owner},
+        "pack": row.pack,
         "revision": row.latest_revision,
         "version": row.version,
         "label": row.label,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.store.tables.base import metadata, one_of
-from orchestrator.store.tables.definitions import apps, groups, workflow_revisions, workflows
+from orchestrator.store.tables.definitions import apps, groups, packs, workflow_revisions, workflows
 from orchestrator.store.tables.runs import (
     HOLDS_SLOTS,
     WAITS_FOR_SLOTS,
@@ -27,6 +27,7 @@ __all__ = [
     "groups",
     "metadata",
     "one_of",
+    "packs",
     "pools",
     "run_events",
     "step_logs",

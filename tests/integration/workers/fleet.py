@@ -102,6 +102,32 @@ class Fleet:
         """A beat that is ready."""
         return self._ready(self._start("beat", ["-l", "INFO", *options], settings))
 
+    def plain(self, *queues: str, pool: str = "prefork", concurrency: int = 2, **environment: str) -> Process:
+        """A worker of another project, tests/integration/workers/plain, that is ready; it finds nothing of ours unless
+        `PROJ_INSTALL` is set."""
+        log = self.folder / f"{len(self.processes)}-plain.log"
+        own = {
+            "PROJ_BROKER": self.broker_url,
+            "C_FORCE_ROOT": "1",
+            "PYTHONPATH": str(ROOT) if "PROJ_INSTALL" in environment else "",
+        }
+        size = ["-c", str(concurrency), "-P", pool, "-l", "INFO", "--without-mingle", "-n", f"{new_token()}@%h"]
+        with log.open("wb") as output:
+            popen = subprocess.Popen(
+                [sys.executable, "-m", "celery", "-A", "proj", "worker", "-Q", ",".join(queues) or "celery", *size],
+                cwd=ROOT / "tests/integration/workers/plain",
+                env={**os.environ, **own, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        process = Process(popen, log)
+        self.processes.append(process)
+        wait_for(lambda: "ready." in process.said() or popen.poll() is not None, 60, what="the other project is ready")
+        assert popen.poll() is None, process.said()
+        return process
+
     def start_only(self, program: str, options: Sequence[str] = (), **settings: str) -> Process:
         """A process that need not become ready."""
         return self._start(program, options, settings)

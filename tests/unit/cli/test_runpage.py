@@ -12,6 +12,7 @@ from orchestrator.cli.runpage import run_page
 from orchestrator.cli.screen import Size, changed_line, fits, run_line, screen
 from orchestrator.cli.steplines import attempts, progress, says, took
 from orchestrator.cli.tree import tree
+from orchestrator.domain.celery_task import STEPS
 from orchestrator.domain.states import RunStatus, StepStatus
 from tests.unit.cli.looks import NOW, RUN_ID, around, brief, look_at, page_of, plain, plan_from, plan_of
 
@@ -69,6 +70,18 @@ def test_an_open_run_whose_queue_nobody_serves_says_so() -> None:
     lines = plain(run_page(page_of(PLAN, look_at(steps)), Signs(), 100))
     assert "! no worker is alive that serves queue 'gpu tasks': orchestrator worker --queues 'gpu tasks'" in lines
     assert not any("coordinator" in line for line in lines)
+
+
+def test_a_step_that_calls_a_celery_task_is_for_any_worker_and_says_what_it_waits_for() -> None:
+    told = {"for": "celery", "task": "proj.add", "queue": "media", "until": (NOW + timedelta(hours=1)).isoformat()}
+    steps = [brief(PLAN, "check", "waiting", wait=told), brief(PLAN, "charge", "queued", queue=STEPS)]
+    beat = {"kind": "beat", "status": "alive", "queues": []}
+    worker = {"kind": "worker", "status": "alive", "queues": ["io"], "concurrency": 2, "running": 0}
+    lines = plain(run_page(page_of(PLAN, look_at(steps), workers=[worker, beat]), Signs(), None))
+    assert any("waits for Celery task proj.add on queue media (" in line for line in lines)
+    assert not any("alive" in line for line in lines)
+    alone = plain(run_page(page_of(PLAN, look_at(steps), workers=[beat]), Signs(), None))
+    assert "! no worker is alive: orchestrator worker" in alone
 
 
 def test_a_worker_of_all_queues_serves_one_that_it_has_not_met_yet() -> None:
