@@ -23,8 +23,7 @@ from orchestrator.config import Config
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.load import load_text
 from orchestrator.domain.states import RunStatus, StepStatus
-from orchestrator.errors import unknown_run
-from orchestrator.ids import is_id
+from orchestrator.handle import RunHandle, id_of
 from orchestrator.services import bulk as bulks
 from orchestrator.services.actor import acting_user
 from orchestrator.services.bulk import Bulk, Verb
@@ -43,68 +42,19 @@ from orchestrator.services.retry import retry
 from orchestrator.services.signal import Signaled, signal
 from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
-from orchestrator.services.wait import read_status, wait, wait_many
-from orchestrator.store.outcomes import load_run
+from orchestrator.services.wait import read_status, wait_many
 from orchestrator.store.reads import (
     RunFilters,
     get_pool,
-    get_run,
     list_approvals,
     list_pools,
     list_runs,
-    list_steps,
-    load_secrets,
 )
 
 Document = Mapping[str, Any] | str | Path
 
 
-class RunHandle:
-    """One run. Every property is read anew; nothing is kept but the id."""
-
-    def __init__(self, engine: Engine, id: str) -> None:
-        self._engine = engine
-        self.id = id
-
-    def __repr__(self) -> str:
-        return f"RunHandle({self.id!r})"
-
-    def wait(self, timeout: float | None = None) -> RunHandle:
-        """Wait until the run has ended, whichever way; itself. Raises `TimeoutError` after `timeout` seconds."""
-        wait(self._engine.db, self.id, timeout)
-        return self
-
-    @property
-    def status(self) -> RunStatus:
-        """A `str`: `running`, `paused`, `canceling`, `succeeded`, `failed` or `canceled`."""
-        return read_status(self._engine.db, self.id)
-
-    @property
-    def output(self) -> Any:
-        """What the run gave, secret fields included; None until it has succeeded."""
-        return self._end()["output"]
-
-    @property
-    def error(self) -> dict[str, Any] | None:
-        """`type`, `message` and `step` of what failed the run; None when nothing did."""
-        error: dict[str, Any] | None = self._end()["error"]
-        return error
-
-    def view(self) -> dict[str, Any]:
-        """The run as every interface shows it (docs/cli.md), secret fields masked."""
-        with self._engine.db.transaction() as conn:
-            return get_run(conn, self.id)
-
-    def steps(self, status: StepStatus | str | None = None) -> Iterator[dict[str, Any]]:
-        """The run's steps in graph order, page by page, secret fields masked."""
-        wanted = StepStatus(status) if status else None
-        with self._engine.db.transaction() as conn:
-            secrets = load_secrets(conn, self.id)
-        yield from every(self._engine.db, lambda conn, after: list_steps(conn, self.id, wanted, after, secrets=secrets))
-
-    def _end(self) -> dict[str, Any]:
-        with self._engine.db.transaction() as conn:
-            return load_run(conn, self.id)
+__all__ = ["Orchestrator", "RunHandle"]
 
 
 class Orchestrator(Packs):
@@ -175,11 +125,11 @@ class Orchestrator(Packs):
 
         Raises `NotFound`, and `TimeoutError` after `timeout` seconds.
         """
-        return wait_many(self.engine.db, [_id_of(run) for run in runs], timeout)
+        return wait_many(self.engine.db, [id_of(run) for run in runs], timeout)
 
     def run(self, id: str) -> RunHandle:
         """The run of this id; raises `NotFound`."""
-        handle = RunHandle(self.engine, _id_of(id))
+        handle = RunHandle(self.engine, id_of(id))
         read_status(self.engine.db, handle.id)
         return handle
 
@@ -204,23 +154,23 @@ class Orchestrator(Packs):
 
     def cancel(self, run: RunHandle | str, *, reason: str | None = None, force: bool = False) -> None:
         """Cancel the run; `force` cuts off what is running. Raises `NotFound` and `Conflict`."""
-        cancel(self.engine, _id_of(run), reason=reason, force=force, actor=acting_user("python"))
+        cancel(self.engine, id_of(run), reason=reason, force=force, actor=acting_user("python"))
 
     def pause(self, run: RunHandle | str, *, reason: str | None = None) -> None:
         """Pause the run: running steps end, nothing new starts. Raises `NotFound` and `Conflict`."""
-        pause(self.engine, _id_of(run), reason=reason, actor=acting_user("python"))
+        pause(self.engine, id_of(run), reason=reason, actor=acting_user("python"))
 
     def resume(self, run: RunHandle | str, *, reason: str | None = None) -> None:
         """Let a paused run go on. Raises `NotFound` and `Conflict`."""
-        resume(self.engine, _id_of(run), reason=reason, actor=acting_user("python"))
+        resume(self.engine, id_of(run), reason=reason, actor=acting_user("python"))
 
     def retry(self, run: RunHandle | str, *, reason: str | None = None) -> int:
         """Let a failed or canceled run go on; how many steps were opened again. Raises `NotFound`, `Conflict`."""
-        return retry(self.engine, _id_of(run), reason=reason, actor=acting_user("python"))
+        return retry(self.engine, id_of(run), reason=reason, actor=acting_user("python"))
 
     def signal(self, run: RunHandle | str, name: str, payload: Any = None) -> Signaled:
         """Send an event. Raises `NotFound`, `Conflict`, and `InvalidInput` for a payload that does not fit."""
-        return signal(self.engine, _id_of(run), name, payload, actor=acting_user("python"))
+        return signal(self.engine, id_of(run), name, payload, actor=acting_user("python"))
 
     def approve(
         self,
@@ -231,7 +181,7 @@ class Orchestrator(Packs):
         comment: str | None = None,
     ) -> Signaled:
         """Say yes to an approval. Raises as `signal` does, and `Conflict` when it was decided before."""
-        return decide(self.engine, _id_of(run), step, True, fields, comment=comment, actor=acting_user("python"))
+        return decide(self.engine, id_of(run), step, True, fields, comment=comment, actor=acting_user("python"))
 
     def reject(
         self,
@@ -242,7 +192,7 @@ class Orchestrator(Packs):
         comment: str | None = None,
     ) -> Signaled:
         """Say no to an approval; see `approve`."""
-        return decide(self.engine, _id_of(run), step, False, fields, comment=comment, actor=acting_user("python"))
+        return decide(self.engine, id_of(run), step, False, fields, comment=comment, actor=acting_user("python"))
 
     def approvals(self, app: str | None = None) -> Iterator[dict[str, Any]]:
         """Approvals that wait for people, oldest first, read page by page."""
@@ -280,7 +230,7 @@ class Orchestrator(Packs):
         With `from_steps`, steps that do not depend on these are kept. Raises `NotFound`, `Conflict`, `InvalidInput`.
         """
         options: dict[str, Any] = {"input": input, "revision": revision, "from_steps": from_steps, "reason": reason}
-        return RunHandle(self.engine, rerun(self.engine, _id_of(run), actor=acting_user("python"), **options).run_id)
+        return RunHandle(self.engine, rerun(self.engine, id_of(run), actor=acting_user("python"), **options).run_id)
 
     def mark(
         self,
@@ -294,15 +244,15 @@ class Orchestrator(Packs):
     ) -> int:
         """Say how a step ended (`succeeded`, `skipped`); how many others were opened again. `force`: a running one."""
         options: dict[str, Any] = {"output": output, "force": force, "reason": reason}
-        return mark(self.engine, _id_of(run), step, StepStatus(status), actor=acting_user("python"), **options)
+        return mark(self.engine, id_of(run), step, StepStatus(status), actor=acting_user("python"), **options)
 
     def hold(self, run: RunHandle | str, step: str, *, reason: str | None = None) -> None:
         """Keep a step from starting until it is released. Raises `NotFound` and `Conflict`."""
-        hold(self.engine, _id_of(run), step, reason=reason, actor=acting_user("python"))
+        hold(self.engine, id_of(run), step, reason=reason, actor=acting_user("python"))
 
     def release(self, run: RunHandle | str, step: str, *, reason: str | None = None) -> None:
         """Let a held step go on. Raises `NotFound` and `Conflict`."""
-        release(self.engine, _id_of(run), step, reason=reason, actor=acting_user("python"))
+        release(self.engine, id_of(run), step, reason=reason, actor=acting_user("python"))
 
     def bulk(
         self,
@@ -333,13 +283,6 @@ class Orchestrator(Packs):
 
 def _statuses(status: RunStatus | str | Sequence[RunStatus | str]) -> tuple[RunStatus, ...]:
     return tuple(RunStatus(one) for one in ([status] if isinstance(status, str) else status))
-
-
-def _id_of(run: RunHandle | str) -> str:
-    id = run.id if isinstance(run, RunHandle) else run.lower()
-    if not is_id(id):
-        raise unknown_run(id)
-    return id
 
 
 def _document(document: Document, limits: Limits) -> Any:

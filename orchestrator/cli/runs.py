@@ -15,8 +15,9 @@ from orchestrator.cli.options import common, paged
 from orchestrator.cli.output import console, note, print_json, print_lines, width_of
 from orchestrator.cli.session import open_database
 from orchestrator.cli.table import Column, name_column, table
-from orchestrator.cli.text import ago, clean, duration, one_line, parsed
+from orchestrator.cli.text import ago, clean, one_line, parsed
 from orchestrator.domain.states import STEP_TERMINAL, RunStatus
+from orchestrator.domain.times import duration
 from orchestrator.store.reads import RunFilters, list_runs
 
 _COLUMNS = (

@@ -13,9 +13,10 @@ from orchestrator.cli.marks import MARKS, Signs, word
 from orchestrator.cli.steplines import Around, attempts, says, took
 from orchestrator.cli.summary import counts_lines, headline, why
 from orchestrator.cli.table import Column, name_column, table
-from orchestrator.cli.text import clean, clock, duration, json_line
+from orchestrator.cli.text import clean, clock, json_line
 from orchestrator.cli.tree import TreeLine
 from orchestrator.domain.states import StepStatus
+from orchestrator.domain.times import duration
 from orchestrator.services.look import Look
 from orchestrator.store.reads import StepBrief
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+from rich.text import Text
 
 from orchestrator.cli.marks import Signs
 from orchestrator.cli.options import common
@@ -14,9 +15,12 @@ from orchestrator.cli.runpage import RunPage, run_page
 from orchestrator.cli.session import find, open_database, plan_of
 from orchestrator.cli.steplines import Around
 from orchestrator.cli.steppage import StepPage, step_page
+from orchestrator.cli.text import clean
 from orchestrator.domain.states import StepStatus
 from orchestrator.services.look import look
 from orchestrator.services.pages import every
+from orchestrator.services.plans import Plans
+from orchestrator.services.why import why
 from orchestrator.store.db import Database
 from orchestrator.store.reads import (
     get_brief,
@@ -38,6 +42,7 @@ _LOG_LINES = 15
 @click.command()
 @click.argument("run")
 @click.option("--step", metavar="NAME", help="Show this step: its input, output, error, attempts and last log lines.")
+@click.option("--why", "asked", metavar="STEP", help="Say why this step is not running, and what keeps that.")
 @click.option("--all", "everything", is_flag=True, help=f"Show every step of a run of more than {_MOST}.")
 @click.option(
     "--status",
@@ -47,7 +52,9 @@ _LOG_LINES = 15
     help="Only steps with this status; given twice, with either.",
 )
 @common
-def show(run: str, step: str | None, everything: bool, statuses: Sequence[str], as_json: bool) -> None:
+def show(
+    run: str, step: str | None, asked: str | None, everything: bool, statuses: Sequence[str], as_json: bool
+) -> None:
     """Show a run or one of its steps.
 
     RUN is an id, a beginning or end of one, or 'latest'. A big run shows the steps that matter: failed, running,
@@ -56,7 +63,9 @@ def show(run: str, step: str | None, everything: bool, statuses: Sequence[str], 
     wanted = [StepStatus(status) for status in statuses]
     with open_database() as db:
         run_id = find(db, run)
-        if step is not None:
+        if asked is not None:
+            _say_why(db, run_id, asked, as_json)
+        elif step is not None:
             _show_step(db, run_id, step, as_json)
         elif as_json:
             with db.transaction() as conn:
@@ -66,6 +75,16 @@ def show(run: str, step: str | None, everything: bool, statuses: Sequence[str], 
             screen = console()
             page = _load(db, run_id, wanted, everything)
             print_lines(screen, run_page(page, Signs.of(screen), width_of(screen)))
+
+
+def _say_why(db: Database, run_id: str, step: str, as_json: bool) -> None:
+    with db.transaction() as conn:
+        plan = Plans().get(conn, run_now(conn, run_id).revision_id)
+        told = [load_secrets(conn, run_id).show(sentence) for sentence in why(conn, plan, run_id, step)]
+    if as_json:
+        print_json({"run_id": run_id, "step": step, "why": told})
+    else:
+        print_lines(console(), [Text(clean(sentence)) for sentence in told])
 
 
 def _load(db: Database, run_id: str, statuses: Sequence[StepStatus], everything: bool) -> RunPage:

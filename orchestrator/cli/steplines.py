@@ -10,10 +10,11 @@ from typing import Any
 from rich.text import Text
 
 from orchestrator.cli.marks import Signs
-from orchestrator.cli.text import ago, clean, duration, error_line, json_line, one_line, parsed
+from orchestrator.cli.text import ago, clean, error_line, json_line, one_line
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import Reason, RunStatus, StepStatus
-from orchestrator.domain.words import failed_source, open_sources, reason_in_words
+from orchestrator.domain.times import duration
+from orchestrator.domain.words import failed_source, open_sources, reason_in_words, waits_for
 from orchestrator.store.reads import StepBrief
 
 _BAR_WIDTH = 10
@@ -74,30 +75,11 @@ def _says(step: StepBrief, around: Around, signs: Signs) -> Text:
             source = failed_source(around.plan, around.statuses, step.position)
             return Text(f"needs '{clean(source)}', which failed" if source else reason_in_words(step.reason), "dim")
         case StepStatus.WAITING:
-            return Text(waiting(step.wait or {}, around.now), "dim")
+            return Text(one_line(waits_for(step.wait or {}, around.now)), "dim")
         case StepStatus.SUCCEEDED:
             return Text("kept from the earlier run" if step.reused else reason_in_words(step.reason), "dim")
         case _:
             return Text(_ended(step), "dim")
-
-
-def waiting(wait: Mapping[str, Any], now: datetime) -> str:
-    """What it waits for without a worker, and for how long at most."""
-    until = parsed(wait.get("until"))
-    left = f"{duration(max(0.0, (until - now).total_seconds()))}" if until is not None else ""
-    match wait.get("for"):
-        case "time":
-            return f"sleeps for another {left}"
-        case "rate":
-            called = f"'{clean(wait['function'])}' is called {wait['rate']} at most"
-            return f"waits for its turn: {called} ({left} left)"
-        case "approval":
-            return f"waits for a decision: {one_line(clean(wait['title']))}" + (f" ({left} left)" if left else "")
-        case "celery":
-            where = f"{clean(wait['task'])} on queue {clean(wait['queue'])}"
-            return f"waits for Celery task {where}" + (f" ({left} left)" if left else "")
-        case _:
-            return f"waits for event '{clean(str(wait.get('event')))}'" + (f" ({left} left)" if left else "")
 
 
 def _error(step: StepBrief) -> str:

@@ -13,8 +13,9 @@ from orchestrator.cli.marks import MARKS, Signs, word
 from orchestrator.cli.runpage import obstacle_lines
 from orchestrator.cli.steplines import Around, attempts, says
 from orchestrator.cli.table import Column, table
-from orchestrator.cli.text import ago, clean, duration, error_line, json_block, local, parsed, shell_argument
+from orchestrator.cli.text import ago, clean, error_line, json_block, local, parsed, shell_argument
 from orchestrator.domain.states import StepStatus
+from orchestrator.domain.times import duration
 from orchestrator.domain.words import reason_in_words
 from orchestrator.store.reads import RunNow, StepBrief
 

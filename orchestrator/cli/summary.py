@@ -8,10 +8,11 @@ from typing import Any
 from rich.text import Text
 
 from orchestrator.cli.marks import MARKS, Signs, word
-from orchestrator.cli.text import ago, clean, duration, error_line, one_line, plural, shell_option
+from orchestrator.cli.text import ago, clean, error_line, one_line, plural, shell_option
 from orchestrator.config import ALL_QUEUES
 from orchestrator.domain.celery_task import STEPS
 from orchestrator.domain.states import STEP_TERMINAL, RunStatus, StepStatus
+from orchestrator.domain.times import duration
 from orchestrator.store.reads import RunNow
 
 # Most telling first.

@@ -70,21 +70,6 @@ def json_block(value: Any) -> str:
     return clean(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def duration(seconds: float) -> str:
-    """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 07 min`, `3 d 4 h`."""
-    seconds = max(seconds, 0.0)
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < _MINUTE:
-        return f"{whole} s"
-    if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE:02d} s"
-    if whole < _DAY:
-        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02d} min"
-    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
-
-
 def ago(at: datetime, now: datetime) -> str:
     """`just now`, `4 min ago`, `3 d ago`."""
     seconds = (now - at).total_seconds()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import Reason, StepStatus
+from orchestrator.domain.times import duration
 
 REASONS: dict[Reason, str] = {
     Reason.CONDITION: "its condition was false",
@@ -54,3 +57,21 @@ def open_sources(plan: Plan, statuses: Mapping[int, StepStatus], position: int) 
     names = [plan.at(s).name for s in plan.at(position).sources if not statuses.get(s, StepStatus.PENDING).terminal]
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def waits_for(wait: Mapping[str, Any], now: datetime) -> str:
+    """What a step waits for without a worker: `waits for event 'paid' (9 min 55 s left)`."""
+    until = wait.get("until")
+    left = duration((datetime.fromisoformat(until) - now).total_seconds()) if until else ""
+    room = f" ({left} left)" if left else ""
+    match wait.get("for"):
+        case "time":
+            return f"sleeps for another {left}"
+        case "rate":
+            return f"waits for its turn: '{wait['function']}' is called {wait['rate']} at most{room}"
+        case "approval":
+            return f"waits for a decision: {wait['title']}{room}"
+        case "celery":
+            return f"waits for Celery task {wait['task']} on queue {wait['queue']}{room}"
+        case _:
+            return f"waits for event '{wait.get('event')}'{room}"

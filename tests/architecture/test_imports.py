@@ -28,7 +28,7 @@ ROOMS = (
     "transport installed",
     "embedded",
     "bootstrap",
-    "client client_packs",
+    "client client_packs handle",
     "",  # the package itself: what `from orchestrator import ...` gives to users
     "testing",
     "pytest_plugin",

@@ -18,7 +18,10 @@ from tests.hands import Hands
 
 PAGE = page("docs/operations.md")
 TABLES = ("workflow_runs", "workflow_run_steps", "workflow_step_attempts", "step_logs", "run_events")
-VIEWS = [ROOT / "orchestrator" / "cli" / name for name in ("steplines.py", "summary.py")]
+VIEWS = [
+    *(ROOT / "orchestrator" / "cli" / name for name in ("steplines.py", "summary.py")),
+    ROOT / "orchestrator" / "domain" / "words.py",
+]
 
 
 def sql(kind: str) -> str:

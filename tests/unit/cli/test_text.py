@@ -10,18 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from orchestrator.cli.text import (
-    ago,
-    clean,
-    cut,
-    cut_middle,
-    duration,
-    json_line,
-    one_line,
-    plural,
-    shell_argument,
-    shell_option,
-)
+from orchestrator.cli.text import ago, clean, cut, cut_middle, json_line, one_line, plural, shell_argument, shell_option
+from orchestrator.domain.times import duration
 
 
 @pytest.mark.parametrize(

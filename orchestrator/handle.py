@@ -1,0 +1,78 @@
+"""One run, as the client gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.errors import unknown_run
+from orchestrator.ids import is_id
+from orchestrator.services.engine import Engine
+from orchestrator.services.pages import every
+from orchestrator.services.wait import read_status, wait
+from orchestrator.services.why import why
+from orchestrator.store.outcomes import load_run
+from orchestrator.store.reads import get_run, list_steps, load_secrets, run_now
+
+
+class RunHandle:
+    """One run. Every property is read anew; nothing is kept but the id."""
+
+    def __init__(self, engine: Engine, id: str) -> None:
+        self._engine = engine
+        self.id = id
+
+    def __repr__(self) -> str:
+        return f"RunHandle({self.id!r})"
+
+    def wait(self, timeout: float | None = None) -> RunHandle:
+        """Wait until the run has ended, whichever way; itself. Raises `TimeoutError` after `timeout` seconds."""
+        wait(self._engine.db, self.id, timeout)
+        return self
+
+    @property
+    def status(self) -> RunStatus:
+        """A `str`: `running`, `paused`, `canceling`, `succeeded`, `failed` or `canceled`."""
+        return read_status(self._engine.db, self.id)
+
+    @property
+    def output(self) -> Any:
+        """What the run gave, secret fields included; None until it has succeeded."""
+        return self._end()["output"]
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """`type`, `message` and `step` of what failed the run; None when nothing did."""
+        error: dict[str, Any] | None = self._end()["error"]
+        return error
+
+    def view(self) -> dict[str, Any]:
+        """The run as every interface shows it (docs/cli.md), secret fields masked."""
+        with self._engine.db.transaction() as conn:
+            return get_run(conn, self.id)
+
+    def steps(self, status: StepStatus | str | None = None) -> Iterator[dict[str, Any]]:
+        """The run's steps in graph order, page by page, secret fields masked."""
+        wanted = StepStatus(status) if status else None
+        with self._engine.db.transaction() as conn:
+            secrets = load_secrets(conn, self.id)
+        yield from every(self._engine.db, lambda conn, after: list_steps(conn, self.id, wanted, after, secrets=secrets))
+
+    def _end(self) -> dict[str, Any]:
+        with self._engine.db.transaction() as conn:
+            return load_run(conn, self.id)
+
+    def why(self, step: str) -> list[str]:
+        """Why the step is not running, in sentences, the nearest cause first; raises `NotFound`."""
+        with self._engine.db.transaction() as conn:
+            plan = self._engine.plans.get(conn, run_now(conn, self.id).revision_id)
+            return why(conn, plan, self.id, step)
+
+
+def id_of(run: RunHandle | str) -> str:
+    """The id of a run given as its handle or as text; raises `NotFound` for what is no id."""
+    id = run.id if isinstance(run, RunHandle) else run.lower()
+    if not is_id(id):
+        raise unknown_run(id)
+    return id

@@ -1,0 +1,185 @@
+"""Why a step is not running: what it waits for, and what that waits for, in sentences for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from orchestrator.domain.graph import Plan
+from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.domain.times import duration
+from orchestrator.domain.words import reason_in_words, waits_for
+from orchestrator.store.reads import (
+    RunNow,
+    StepBrief,
+    get_brief,
+    get_pool,
+    hindrance,
+    list_briefs,
+    list_workers,
+    run_now,
+)
+
+_NAMED = 3  # how many of several are told by name
+_COUNTED = 1000  # how many steps ahead in a queue are counted
+_ALL_QUEUES = "*"
+_S = StepStatus
+
+
+def why(conn: Connection, plan: Plan, run_id: str, name: str) -> list[str]:
+    """Sentences, the nearest cause first; raises `NotFound` naming a near step."""
+    asked = _Asked(conn, plan, run_now(conn, run_id), {brief.position: brief for brief in list_briefs(conn, run_id)})
+    step = get_brief(conn, run_id, name)
+    about_run = [] if step.status.terminal else list(asked.run_says())
+    return [*asked.step_says(step), *about_run]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    conn: Connection
+    plan: Plan
+    run: RunNow
+    steps: Mapping[int, StepBrief]
+
+    # The run.
+
+    def run_says(self) -> Iterator[str]:
+        run = self.run
+        if run.status is RunStatus.PAUSED:
+            by = hindrance.who_did(self.conn, run.id, "run.paused")
+            yield (
+                f"The run is paused{_by(by)}{_because(run.pause_reason)}: nothing of it starts"
+                f" (orchestrator resume {run.id})."
+            )
+        elif run.status is RunStatus.PENDING:
+            ahead = hindrance.active_before(self.conn, run.id, _NAMED + 1)
+            named = ", ".join(ahead[:_NAMED]) + (" and more" if len(ahead) > _NAMED else "")
+            yield f"The run waits for its turn under max_active_runs: {named} are active before it."
+        elif run.status is RunStatus.CANCELING:
+            by = hindrance.who_did(self.conn, run.id, "run.cancel")
+            yield f"The run is being canceled{_by(by)}{_because(run.cancel_reason)}: what runs comes to its end."
+        elif run.closing is not None:
+            yield f"The run is ending as {run.closing}; what is left are its compensations and handlers."
+
+    # The step.
+
+    def step_says(self, step: StepBrief) -> Iterator[str]:
+        if step.held_at is not None and not step.status.terminal:
+            yield (
+                f"'{step.name}' is held{_by(step.held_by)} since {self._ago(step.held_at)}{_because(step.hold_reason)}"
+                f" (orchestrator release {self.run.id} '{step.name}')."
+            )
+        match step.status:
+            case _S.PENDING:
+                yield from self._pending(step)
+            case _S.READY:
+                yield from self._ready(step)
+            case _S.QUEUED:
+                yield f"'{step.name}' was sent to queue '{step.queue}'; the first worker that is free takes it."
+                yield from self._queue(step)
+            case _S.RUNNING:
+                yield from self._running(step)
+            case _S.WAITING:
+                yield f"'{step.name}' {waits_for(step.wait or {}, self.run.now)}."
+            case _:
+                yield self._ended(step)
+
+    def _ended(self, step: StepBrief) -> str:
+        reason = f": {reason_in_words(step.reason)}" if step.reason else ""
+        error = f" ({step.error_type}: {step.error_message})" if step.error_type else ""
+        return f"'{step.name}' has ended: it is {step.status}{reason}{error}."
+
+    def _running(self, step: StepBrief) -> Iterator[str]:
+        yield f"'{step.name}' is running, on {step.worker}{self._since(step.started_at)}."
+        if step.cancel_requested:
+            yield "It was asked to stop, and goes on until its function returns or looks at `ctx.canceled`."
+
+    def _pending(self, step: StepBrief) -> Iterator[str]:
+        """Its open sources, and what is at the beginning of the chain."""
+        sources = self._open_sources(step.position)
+        for source in sources[:_NAMED]:
+            yield f"'{step.name}' waits for '{source.name}', which is {source.status}{self._since(source.started_at)}."
+        if len(sources) > _NAMED:
+            yield f"It waits for {len(sources) - _NAMED} more steps."
+        first = self._beginning(sources)
+        if first is not None:
+            yield from self.step_says(first)
+
+    def _open_sources(self, position: int) -> list[StepBrief]:
+        if position >= len(self.plan.steps):
+            return []
+        sources = [self.steps[source] for source in self.plan.at(position).sources if source in self.steps]
+        return [source for source in sources if not source.status.terminal]
+
+    def _beginning(self, sources: Sequence[StepBrief]) -> StepBrief | None:
+        """Of all that is open above, the first step whose own sources have ended."""
+        seen, todo = set[int](), [source.position for source in sources]
+        while todo:
+            position = todo.pop(0)
+            above = self._open_sources(position)
+            if not above:
+                return self.steps[position]
+            todo += [source.position for source in above if source.position not in seen]
+            seen.update(source.position for source in above)
+        return None
+
+    def _ready(self, step: StepBrief) -> Iterator[str]:
+        if step.next_attempt_at is not None:
+            left = max(0.0, (step.next_attempt_at - self.run.now).total_seconds())
+            last = f"; the last attempt: {step.error_type}: {step.error_message}" if step.error_type else ""
+            yield f"'{step.name}' is retried in {duration(left)}{last}."
+            return
+        if self.run.status is RunStatus.PAUSED or step.held_at is not None:
+            return
+        if step.pool is not None:
+            yield self._pool(step)
+            return
+        ahead = hindrance.count_ahead(self.conn, self.run.id, step.name, _COUNTED)
+        yield f"'{step.name}' is ready; {_ahead(ahead)} before it in queue '{step.queue}'."
+        yield from self._queue(step)
+
+    def _pool(self, step: StepBrief) -> str:
+        pool = get_pool(self.conn, step.pool or "", _NAMED)
+        holders = [f"'{held['step']}' of run {held['run_id']}" for held in pool["holders"]]
+        held = f", held by {', '.join(holders)}" if holders else ""
+        more = " and more" if pool["taken"] > len(holders) >= _NAMED else ""
+        full = f"{pool['taken']} of its {pool['slots']} slots are taken"
+        return f"'{step.name}' waits for slots of pool '{pool['name']}': {full}{held}{more}."
+
+    def _queue(self, step: StepBrief) -> Iterator[str]:
+        """Whether anybody takes steps from its queue."""
+        alive = [w for w in list_workers(self.conn) if w["status"] == "alive"]
+        serving = [w for w in alive if w["kind"] == "worker" and not {step.queue, _ALL_QUEUES}.isdisjoint(w["queues"])]
+        if not serving:
+            yield f"No worker listens to queue '{step.queue}' (orchestrator worker --queues '{step.queue}')."
+            return
+        slots, busy = (sum(worker[key] for worker in serving) for key in ("concurrency", "running"))
+        if busy >= slots:
+            longest = hindrance.longest_running(self.conn, [worker["id"] for worker in serving], _NAMED)
+            told = ", ".join(f"'{row.name}' for {duration(row.since.total_seconds())}" for row in longest)
+            yield f"All {slots} slots of the queue's workers are busy: {told}."
+        if not any(worker["kind"] == "beat" for worker in alive):
+            yield "No coordinator is alive, so lost messages are not sent again (orchestrator beat)."
+
+    def _since(self, at: datetime | None) -> str:
+        return f" for {duration((self.run.now - at).total_seconds())}" if at is not None else ""
+
+    def _ago(self, at: datetime) -> str:
+        return f"{duration((self.run.now - at).total_seconds())} ago"
+
+
+def _by(actor: str | None) -> str:
+    return f" by {actor}" if actor else ""
+
+
+def _because(reason: str | None) -> str:
+    return f" because {reason}" if reason else ""
+
+
+def _ahead(count: int) -> str:
+    if count == 0:
+        return "no step goes"
+    return f"{count:,} steps go" if count < _COUNTED else f"{_COUNTED:,} steps or more go"
