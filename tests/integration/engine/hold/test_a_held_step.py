@@ -41,7 +41,7 @@ def test_a_queued_step_is_taken_back_and_its_message_starts_nothing(db: Database
         tick(hands.engine)
     assert hands.outbox.take() == []
     assert claim_ready(hands.engine, ANY) == []
-    assert find_ready(hands.engine) == []
+    assert find_ready(hands.engine) == set()
     release(hands.engine, run_id, "a")
     hands.work()
     assert hands.status(run_id) == "succeeded"
