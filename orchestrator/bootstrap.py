@@ -55,5 +55,6 @@ def settings_of(config: Config) -> Settings:
         max_output_bytes=config.max_output_bytes,
         batch=config.batch,
         celery_timeout=config.celery_timeout_seconds,
+        max_depth=config.max_depth,
         documents=document_limits(config),
     )

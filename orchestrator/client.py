@@ -51,10 +51,9 @@ from orchestrator.store.reads import (
     list_runs,
 )
 
-Document = Mapping[str, Any] | str | Path
-
-
 __all__ = ["Orchestrator", "RunHandle"]
+
+Document = Mapping[str, Any] | str | Path
 
 
 class Orchestrator(Packs):
@@ -143,13 +142,17 @@ class Orchestrator(Packs):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         error: str | None = None,
+        roots_only: bool = False,
         page_size: int = 100,
     ) -> Iterator[dict[str, Any]]:
         """Runs for which all given holds, newest first, as `RunHandle.view` gives them; read page by page.
 
-        `error` is a part of the error's message. Raises `NotFound` for an unknown workflow or app.
+        `error` is a part of the error's message; `roots_only` leaves out runs that steps of others have started. Raises
+        `NotFound` for an unknown workflow or app.
         """
-        filters = RunFilters(workflow, _statuses(status), app, tags, created_after, created_before, error)
+        filters = RunFilters(
+            workflow, _statuses(status), app, tags, created_after, created_before, error, roots_only=roots_only
+        )
         yield from every(self.engine.db, lambda conn, after: list_runs(conn, filters, after, page_size))
 
     def cancel(self, run: RunHandle | str, *, reason: str | None = None, force: bool = False) -> None:

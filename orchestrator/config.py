@@ -137,6 +137,7 @@ class Config:
     max_output_bytes: int = _setting(_PREFIX + "MAX_OUTPUT_BYTES", _bytes, 1 << 20)
     max_document_bytes: int = _setting(_PREFIX + "MAX_DOCUMENT_BYTES", _bytes, 1 << 20)
     max_steps: int = _setting(_PREFIX + "MAX_STEPS", _count(least=1), 20_000)
+    max_depth: int = _setting(_PREFIX + "MAX_DEPTH", _count(least=0, most=100), 8)
     log_level: str = _setting(_PREFIX + "LOG_LEVEL", _level, "INFO")
     data_dir: Path = _setting(_PREFIX + "DATA_DIR", Path, lambda: default_folder(Path.cwd()))
     broker_tls_verify: bool = _setting(_PREFIX + "BROKER_TLS_VERIFY", _boolean, True)

@@ -13,7 +13,7 @@ from orchestrator.services.pages import every
 from orchestrator.services.wait import read_status, wait
 from orchestrator.services.why import why
 from orchestrator.store.outcomes import load_run
-from orchestrator.store.reads import get_run, list_steps, load_secrets, run_now
+from orchestrator.store.reads import RunFilters, get_run, list_runs, list_steps, load_secrets, run_now
 
 
 class RunHandle:
@@ -58,6 +58,12 @@ class RunHandle:
         with self._engine.db.transaction() as conn:
             secrets = load_secrets(conn, self.id)
         yield from every(self._engine.db, lambda conn, after: list_steps(conn, self.id, wanted, after, secrets=secrets))
+
+    def children(self) -> Iterator[RunHandle]:
+        """The runs its steps have started, newest first, read page by page."""
+        filters = RunFilters(children_of=self.id)
+        for view in every(self._engine.db, lambda conn, after: list_runs(conn, filters, after, 100)):
+            yield RunHandle(self._engine, view["id"])
 
     def _end(self) -> dict[str, Any]:
         with self._engine.db.transaction() as conn:

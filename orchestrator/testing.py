@@ -34,7 +34,6 @@ from orchestrator.errors import (
     AttemptTimeout,
     InvalidConfig,
     InvalidDefinition,
-    Locked,
     OrchestratorError,
     Problem,
 )
@@ -53,7 +52,7 @@ from orchestrator.services.start_plain import StartOptions
 from orchestrator.store import lease, outcomes
 from orchestrator.store.clock import Clock
 from orchestrator.store.db import Database, limit_lock_waits
-from orchestrator.store.faults import told_in_words
+from orchestrator.store.one_transaction import OneTransaction
 from orchestrator.store.transition import Lease, Queued
 from orchestrator.store.workflows import ensure_app
 
@@ -84,20 +83,29 @@ class StepResult:
     history: tuple[dict[str, Any], ...] = ()
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    child_run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A run after its end. `steps` by name, lifecycle handlers included; `duration` by the clock of the run."""
+    """A run after its end. `steps` by name, lifecycle handlers included; `duration` by the clock of the run.
+
+    `children`: the runs that its steps started, in that order.
+    """
 
     id: str
+    workflow: str
     status: str
+    input: Any
     output: Any
     error: dict[str, Any] | None
     vars: dict[str, Any]
     steps: dict[str, StepResult]
     duration: timedelta
     events: tuple[dict[str, Any], ...] = field(default=())
+    depth: int = 0
+    parent_run_id: str | None = None
+    children: tuple[RunResult, ...] = ()
 
 
 def run(
@@ -112,15 +120,18 @@ def run(
     check: Callable[[Sandbox], None] | None = None,
     signals: Mapping[str, Any] | None = None,
     approvals: Mapping[str, Any] | None = None,
+    workflows: Sequence[Document] = (),
 ) -> RunResult:
     """Run a definition (a map, YAML or JSON text, or a path) to its end.
 
-    `functions` are added to those registered with `@function`. `at` is the time it starts. Waits (sleeps, retry
-    delays, timeouts) are skipped. `signals` maps the events that come to their payloads; `approvals` the steps that ask
-    people to True, False, or the fields of a yes. `check` is called after every step. Raises `InvalidDefinition`,
-    `InvalidInput`, and `Stuck` when the run cannot end.
+    `functions` are added to those registered with `@function`, `workflows` are those its steps start runs of. `at` is
+    the time it starts. Waits (sleeps, retry delays, timeouts) are skipped. `signals` maps the events that come to their
+    payloads; `approvals` the steps that ask people to True, False, or the fields of a yes. `check` is called after
+    every step. Raises `InvalidDefinition`, `InvalidInput`, and `Stuck` when the run cannot end.
     """
     with sandbox(functions, at=at, settings=settings, database_url=database_url) as box:
+        for other in workflows:
+            box.register(other)
         run_id = box.start(definition, input)
         box.tell(run_id, signals or {}, approvals or {})
         box.drive(run_id, pick, check)
@@ -191,7 +202,7 @@ class Sandbox:
         self.clock = Clock(connection)
         self._waiting: deque[Queued] = deque()
         self._deadline: float | None = None
-        self.engine = Engine(_OneTransaction(connection), functions, self, settings)
+        self.engine = Engine(OneTransaction(connection), functions, self, settings)
 
     # The engine's transport.
 
@@ -213,9 +224,12 @@ class Sandbox:
 
     def start(self, definition: Document, input: Any = None, options: StartOptions | None = None) -> str:
         """Register the definition and start a run of it; the run's id."""
+        return start(self.engine, self.register(definition), input, options).run_id
+
+    def register(self, definition: Document) -> str:
+        """Register the definition; the workflow's name."""
         document = load_document(definition, self.engine.settings.documents)
-        registered = register(self.engine, document, actor="testing")
-        return start(self.engine, registered.workflow, input, options).run_id
+        return register(self.engine, document, actor="testing").workflow
 
     def tell(self, run_id: str, signals: Mapping[str, Any], approvals: Mapping[str, Any]) -> None:
         """Send events and decisions to the run; those that come before their wait are kept."""
@@ -282,39 +296,9 @@ class Sandbox:
         """The run and its steps as they are now."""
         row = outcomes.load_run(self.connection, run_id)
         steps = {s["name"]: StepResult(**s) for s in outcomes.load_steps(self.connection, run_id)}
-        return RunResult(steps=steps, events=tuple(outcomes.load_events(self.connection, run_id)), **row)
-
-
-class _OneTransaction(Database):
-    """Every transaction is a savepoint of the one that is rolled back."""
-
-    def __init__(self, connection: Connection) -> None:
-        super().__init__(connection.engine)
-        self._connection = connection
-
-    @contextmanager
-    def transaction(self, *, lazy: bool = False) -> Iterator[Connection]:
-        with _locks_told(), self._connection.begin_nested():
-            yield self._connection
-
-    def call(
-        self, statement: str, values: Sequence[Any] | Mapping[str, Any], *, plans_seconds: float = 0.0
-    ) -> list[tuple[Any, ...]]:
-        given = dict(values) if isinstance(values, Mapping) else tuple(values)
-        with _locks_told(), self._connection.begin_nested():
-            return [tuple(row) for row in self._connection.exec_driver_sql(statement, given)]
-
-
-@contextmanager
-def _locks_told() -> Iterator[None]:
-    try:
-        with told_in_words():
-            yield
-    except Locked as error:
-        raise Locked(
-            "another sandbox is open on the same database and holds what this one needs, such as a workflow of the"
-            f" same name: close it first, or give the workflow another name ({error})"
-        ) from error
+        events = tuple(outcomes.load_events(self.connection, run_id))
+        children = tuple(self.result(id) for id in outcomes.load_children(self.connection, run_id))
+        return RunResult(steps=steps, events=events, children=children, **row)
 
 
 class _Link:

@@ -145,7 +145,8 @@ BEGIN
   SELECT array_agg(DISTINCT runs[i] ORDER BY runs[i]) INTO over FROM unnest(moved) AS m (i) WHERE leaves[i];
   IF over IS NOT NULL THEN
     FOREACH closing IN ARRAY over LOOP
-      SELECT run.status, run.halting, run.final_status INTO r FROM workflow_runs run WHERE run.id = closing FOR UPDATE;
+      SELECT run.status, run.halting, run.final_status, run.parent_waits INTO r FROM workflow_runs run
+      WHERE run.id = closing FOR UPDATE;
       CONTINUE WHEN r.status = 'paused' OR r.halting IS NOT NULL;
       -- From the far end, where what is open is likely to lie: what has ended leaves dead index entries.
       CONTINUE WHEN (SELECT s.position FROM workflow_run_steps s WHERE s.run_id = closing
@@ -164,6 +165,10 @@ BEGIN
       UPDATE workflow_runs run SET status = 'succeeded', final_status = 'succeeded', output = CAST(made AS json),
         finished_at = orchestrator_now() WHERE run.id = closing;
       INSERT INTO run_events (run_id, kind) VALUES (closing, 'run.succeeded');
+      IF r.parent_waits THEN
+        RETURN QUERY SELECT 'child_over', closing, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text,
+          NULL::text;
+      END IF;
     END LOOP;
   END IF;
 END $$;
@@ -413,6 +418,10 @@ BEGIN
     -- The run's status as a value, not joined: what is queued is little, and runs that are open may be many.
     ('withdraw_paused', EXISTS (SELECT FROM workflow_run_steps s WHERE s.status = 'queued'
       AND (SELECT r.status FROM workflow_runs r WHERE r.id = s.run_id) = 'paused')),
+    ('tell_parents', EXISTS (SELECT FROM workflow_runs r
+      WHERE r.parent_waits AND r.status IN ('canceled', 'failed', 'succeeded'))),
+    ('pass_on', EXISTS (SELECT FROM workflow_runs r
+      WHERE r.parent_waits AND r.status IN ('canceling', 'paused', 'pending', 'running'))),
     ('admit_pending', EXISTS (SELECT FROM workflow_runs r WHERE r.status = 'pending' AND r.limit_key IS NOT NULL)),
     ('forget_results', EXISTS (SELECT FROM function_results f WHERE f.expires_at <= orchestrator_now())),
     ('resend', EXISTS (SELECT FROM workflow_run_steps s

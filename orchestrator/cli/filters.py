@@ -12,6 +12,7 @@ import click
 
 from orchestrator.cli.text import clean
 from orchestrator.domain.states import RunStatus
+from orchestrator.ids import is_id
 from orchestrator.store.reads import RunFilters
 
 _RELATIVE = re.compile(r"(\d{1,9})(s|min|m|h|d|w)", re.IGNORECASE)
@@ -36,6 +37,18 @@ class When(click.ParamType[datetime]):
             self.fail(f"'{clean(str(value))}' is not a time: give 2026-11-29T17:00, or how long ago: 30min, 2h, 7d")
 
 
+class RunId(click.ParamType[str]):
+    """A run's whole id: filters do not guess."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        id = str(value).lower()
+        if not is_id(id):
+            self.fail(f"'{clean(str(value))}' is not the whole id of a run")
+        return id
+
+
 _OPTIONS = (
     click.option("--workflow", metavar="NAME", help="Of this workflow."),
     click.option(
@@ -50,6 +63,8 @@ _OPTIONS = (
     click.option("--since", type=When(), help="Created at this time or later: 2026-11-29T17:00, 2h, 7d."),
     click.option("--until", type=When(), help="Created before this time."),
     click.option("--error", metavar="TEXT", help="With this text in the message of the error."),
+    click.option("--children-of", metavar="ID", type=RunId(), help="Started by steps of this run."),
+    click.option("--roots-only", is_flag=True, help="Not started by a step of another run."),
 )
 
 
@@ -66,9 +81,21 @@ def filtered(command: Callable[..., Any]) -> Callable[..., Any]:
         since: datetime | None,
         until: datetime | None,
         error: str | None,
+        children_of: str | None,
+        roots_only: bool,
         **rest: Any,
     ) -> Any:
-        wanted = tuple(RunStatus(status) for status in statuses)
-        return command(*args, filters=RunFilters(workflow, wanted, app, tuple(tags), since, until, error), **rest)
+        filters = RunFilters(
+            workflow,
+            tuple(RunStatus(status) for status in statuses),
+            app,
+            tuple(tags),
+            since,
+            until,
+            error,
+            children_of,
+            roots_only,
+        )
+        return command(*args, filters=filters, **rest)
 
     return functools.reduce(lambda wrapped, option: option(wrapped), reversed(_OPTIONS), collected)

@@ -75,6 +75,9 @@ def _facts(page: RunPage, signs: Signs, width: int | None) -> Iterator[Text]:
     if because:
         yield _fact("why", because)
     yield _fact("run", Text(f"{run.id}, revision {run.revision}, app {clean(run.app)}"))
+    if view["parent_run_id"] is not None:
+        step = f"step '{clean(view['parent_step'])}' of " if view["parent_step"] else ""
+        yield _fact("parent", Text(f"{step}run {view['parent_run_id']}; it lies {view['depth']} deep"))
     yield _fact("started" if run.started_at is not None else "created", Text(_times(run)))
     if view.get("rerun_of"):
         yield _fact("rerun of", Text(view["rerun_of"]))
@@ -137,6 +140,8 @@ def hints(page: RunPage) -> list[Text]:
     if bad is not None:
         told.append((f"logs {run.id} {shell_argument(bad.name)}", f"what '{clean(bad.name)}' logged and printed"))
         told.append((f"show {run.id} {shell_option('--step', bad.name)}", "its input, error and attempts"))
+        if bad.child is not None:
+            told.append((f"show {bad.child['run_id']}", f"the run of '{clean(bad.child['workflow'])}' it started"))
     held = next((step for step in steps if step.held_at is not None and not step.status.terminal), None)
     if held is not None:
         told.append((f"release {run.id} {shell_argument(held.name)}", "let the held step go on"))

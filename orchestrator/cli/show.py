@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from orchestrator.cli.family import MOST, family_lines
 from orchestrator.cli.marks import Signs
 from orchestrator.cli.options import common
 from orchestrator.cli.output import console, print_json, print_json_stream, print_lines, width_of
@@ -28,6 +29,7 @@ from orchestrator.store.reads import (
     get_step,
     last_logs,
     list_attempts,
+    list_family,
     list_steps,
     list_workers,
     load_secrets,
@@ -51,9 +53,10 @@ _LOG_LINES = 15
     type=click.Choice([s.value for s in StepStatus]),
     help="Only steps with this status; given twice, with either.",
 )
+@click.option("--tree", is_flag=True, help=f"Show the run and the runs below it, {MOST} at most, not its steps.")
 @common
 def show(
-    run: str, step: str | None, asked: str | None, everything: bool, statuses: Sequence[str], as_json: bool
+    run: str, step: str | None, asked: str | None, everything: bool, statuses: Sequence[str], tree: bool, as_json: bool
 ) -> None:
     """Show a run or one of its steps.
 
@@ -67,6 +70,8 @@ def show(
             _say_why(db, run_id, asked, as_json)
         elif step is not None:
             _show_step(db, run_id, step, as_json)
+        elif tree:
+            _show_tree(db, run_id, as_json)
         elif as_json:
             with db.transaction() as conn:
                 view = get_run(conn, run_id)
@@ -85,6 +90,17 @@ def _say_why(db: Database, run_id: str, step: str, as_json: bool) -> None:
         print_json({"run_id": run_id, "step": step, "why": told})
     else:
         print_lines(console(), [Text(clean(sentence)) for sentence in told])
+
+
+def _show_tree(db: Database, run_id: str, as_json: bool) -> None:
+    with db.transaction() as conn:
+        view, now = get_run(conn, run_id), run_now(conn, run_id).now
+        runs, more = list_family(conn, run_id, MOST)
+    if as_json:
+        print_json({"run": view, "tree": runs, "more": more})
+        return
+    screen = console()
+    print_lines(screen, family_lines(runs, more, Signs.of(screen), width_of(screen), now))
 
 
 def _load(db: Database, run_id: str, statuses: Sequence[StepStatus], everything: bool) -> RunPage:

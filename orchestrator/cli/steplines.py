@@ -75,7 +75,7 @@ def _says(step: StepBrief, around: Around, signs: Signs) -> Text:
             source = failed_source(around.plan, around.statuses, step.position)
             return Text(f"needs '{clean(source)}', which failed" if source else reason_in_words(step.reason), "dim")
         case StepStatus.WAITING:
-            return Text(one_line(waits_for(step.wait or {}, around.now)), "dim")
+            return Text(one_line(waits_for(step.wait or {}, around.now, step.child)), "dim")
         case StepStatus.SUCCEEDED:
             return Text("kept from the earlier run" if step.reused else reason_in_words(step.reason), "dim")
         case _:

@@ -88,6 +88,10 @@ def _facts(page: StepPage) -> Iterator[Text]:
         yield _fact("worker", clean(step["worker"]))
     if step["attempt"]:
         yield _fact("attempt", attempts(page.brief) or str(step["attempt"]))
+    child = page.brief.child
+    if child is not None:
+        told = f"run {child['run_id']} of '{clean(child['workflow'])}', which is {child['status']}"
+        yield _fact("child", f"{told}: orchestrator show {child['run_id']}")
     for name, key in (("ready", "ready_at"), ("started", "started_at"), ("ended", "finished_at")):
         at = parsed(step[key])
         if at is not None:

@@ -119,6 +119,7 @@ def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
         function=get("function"),
         sleep=get("sleep"),
         wait_for=_wait_for(get("wait_for")),
+        workflow=get("workflow"),
         input=get("input"),
         depends_on=edges_of(get("depends_on")),
         trigger_rule=_optional(TriggerRule, get("trigger_rule")),

@@ -15,6 +15,7 @@ class StepKind(StrEnum):
     PASS = "pass"
     SLEEP = "sleep"
     WAIT_FOR = "wait_for"
+    WORKFLOW = "workflow"
 
 
 class EdgeOn(StrEnum):
@@ -162,6 +163,7 @@ class Step:
     function: str | None = None
     sleep: float | str | None = None  # seconds, a time, or a template of either
     wait_for: WaitFor | None = None
+    workflow: str | None = None  # a sub-workflow by name, or a template of it
     input: Any = None
     depends_on: tuple[Edge, ...] = ()
     trigger_rule: TriggerRule | None = None

@@ -28,12 +28,14 @@ class Suspension:
     """What an attempt waits for: `wait` is stored, and tells people (`for` is one word) and the step's second half.
 
     `seconds`: how long at most; None: until something wakes it. `also` is done in the transaction that suspends it,
-    given its connection; True: what it waits for has come already.
+    given its connection; True: what it waits for has come already. `then` is done after its commit, also when the
+    attempt ended instead; it gives queues to dispatch.
     """
 
     wait: Mapping[str, Any]
     seconds: float | None = None
     also: Callable[[Any], bool] | None = None
+    then: Callable[[], frozenset[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,13 @@ class Outcome:
 
     @classmethod
     def suspended(
-        cls, wait: Mapping[str, Any], seconds: float | None = None, also: Callable[[Any], bool] | None = None
+        cls,
+        wait: Mapping[str, Any],
+        seconds: float | None = None,
+        also: Callable[[Any], bool] | None = None,
+        then: Callable[[], frozenset[str]] | None = None,
     ) -> Outcome:
-        return cls(OutcomeKind.SUSPENDED, suspension=Suspension(wait, seconds, also))
+        return cls(OutcomeKind.SUSPENDED, suspension=Suspension(wait, seconds, also, then))
 
     @classmethod
     def succeeded(cls, output: Any, output_json: str) -> Outcome:

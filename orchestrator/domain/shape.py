@@ -22,8 +22,6 @@ Keys = tuple[str | int, ...]
 _MOST_HINTS = 100
 
 _KINDS = tuple(one.value for one in StepKind)
-# What a step may do in the format, and not yet here.
-_UNAVAILABLE = ("workflow",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ def _kind_problem(path: str, step: dict[str, Any], by_default: bool) -> Iterator
     given = [key for key in _KINDS if key in step]
     if len(given) > 1:
         yield path, f"has {_words(given, 'and')}; a step does one thing"
-    elif not (by_default or given or any(key in step for key in _UNAVAILABLE)):
+    elif not (by_default or given):
         yield path, f"needs {_words(_KINDS, 'or')}: it does not say what to do"
 
 

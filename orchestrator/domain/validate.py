@@ -32,11 +32,13 @@ def validate(
     return findings.problems
 
 
-def warnings(definition: Definition, *, functions: Collection[str] | None = None) -> list[Problem]:
+def warnings(
+    definition: Definition, *, functions: Collection[str] | None = None, workflows: Collection[str] | None = None
+) -> list[Problem]:
     """What a valid definition can be registered with, but is likely a mistake.
 
-    Functions that no worker knows (`functions` None: not known which they do), and steps that can never start. A
-    Celery task may be known to workers that tell us nothing.
+    Functions that no worker knows, sub-workflows that are not registered (`functions`, `workflows` None: nothing is
+    known of them), and steps that can never start. A Celery task may be known to workers that tell us nothing.
     """
     findings = Findings()
     places = {step.name: f"steps[{index}]" for index, step in enumerate(definition.steps)}
@@ -44,10 +46,22 @@ def warnings(definition: Definition, *, functions: Collection[str] | None = None
         for path, name in _called(definition):
             if name not in functions and not is_celery_task(name):
                 findings.add(path, f"no worker knows the function '{name}' yet", findings.near(name, functions))
+    if workflows is not None:
+        _check_workflows(definition, workflows, findings)
     for step in never_started(definition):
         message = f"step '{step.name}' can never start: no end of the steps it depends on asks for it"
         findings.add(places[step.name], message)
     return findings.problems
+
+
+def _check_workflows(definition: Definition, workflows: Collection[str], findings: Findings) -> None:
+    known = {name.casefold() for name in (*workflows, definition.name)}
+    steps = [(f"steps[{index}]", step) for index, step in enumerate(definition.steps)]
+    for place, step in [*steps, *definition.handlers.items()]:
+        name = step.workflow
+        if name is not None and "{{" not in name and name.casefold() not in known:
+            message = f"there is no workflow '{name}' yet"
+            findings.add(f"{place}.workflow", message, findings.near(name, workflows))
 
 
 def _called(definition: Definition) -> list[tuple[str, str]]:

@@ -59,8 +59,8 @@ def open_sources(plan: Plan, statuses: Mapping[int, StepStatus], position: int) 
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def waits_for(wait: Mapping[str, Any], now: datetime) -> str:
-    """What a step waits for without a worker: `waits for event 'paid' (9 min 55 s left)`."""
+def waits_for(wait: Mapping[str, Any], now: datetime, child: Mapping[str, Any] | None = None) -> str:
+    """What a step waits for without a worker: `waits for event 'paid' (9 min 55 s left)`; `child`: its run."""
     until = wait.get("until")
     left = duration((datetime.fromisoformat(until) - now).total_seconds()) if until else ""
     room = f" ({left} left)" if left else ""
@@ -69,6 +69,9 @@ def waits_for(wait: Mapping[str, Any], now: datetime) -> str:
             return f"sleeps for another {left}"
         case "rate":
             return f"waits for its turn: '{wait['function']}' is called {wait['rate']} at most{room}"
+        case "child":
+            status = f", which is {child['status']}" if child is not None else ""
+            return f"waits for run {wait['run_id']} of '{wait['workflow']}'{status}"
         case "approval":
             return f"waits for a decision: {wait['title']}{room}"
         case "celery":

@@ -36,7 +36,8 @@ def conclude(conn: Connection, scope: RunScope, ended: Sequence[Ended], result: 
         runs.publish_vars(conn, scope.run_id, scope.published)
     halting = _request_halt(conn, scope, ended, result)
     closing = close_run(conn, scope, advance) if result.may_be_over else Advanced()
-    return Advanced(_ready(result.changes) + closing.ready, halting or closing.halting, closing.others)
+    ready = _ready(result.changes) + closing.ready
+    return Advanced(ready, halting or closing.halting, closing.others, closing.child_over)
 
 
 def _ready(changes: Iterable[Change]) -> tuple[tuple[int, str], ...]:

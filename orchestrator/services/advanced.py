@@ -15,12 +15,14 @@ from orchestrator.services.scope import RunScope
 class Advanced:
     """`ready`: (position, queue) of the run's steps that may start now; `others`: queues of steps of other runs.
 
-    `halting`: see services/halt.py.
+    `halting`: see services/halt.py. `child_over`: the run has ended, and has a parent, which is to be told
+    (services/tell.py).
     """
 
     ready: tuple[tuple[int, str], ...] = ()
     halting: bool = False
     others: frozenset[str] = frozenset()
+    child_over: bool = False
 
     @property
     def queues(self) -> frozenset[str]:

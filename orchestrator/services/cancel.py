@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from orchestrator.domain.cascade import StepRow
-from orchestrator.domain.graph import Plan
-from orchestrator.domain.states import Reason, RunStatus
-from orchestrator.errors import Conflict
-from orchestrator.services.advance import advance
-from orchestrator.services.close import close_run
+from orchestrator.services.cancel_one import cancel_one
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
-from orchestrator.services.halt import stop_steps
-from orchestrator.services.revoke import revoke_called
-from orchestrator.services.scope import RunScope
-from orchestrator.store import events, run_transition, runs, steps
-
-_CANCELABLE = {RunStatus.PENDING, RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.CANCELING}
+from orchestrator.services.pass_down import pass_down
 
 
 def cancel(
@@ -31,33 +19,10 @@ def cancel(
 ) -> None:
     """Cancel; raises `NotFound`, or `Conflict` when the run is over or its end is already decided.
 
-    Graceful: `ctx.canceled` turns true in running attempts, their results are kept, they are not tried again.
-    `force`: running attempts are fenced off and end `canceled` now. A forced cancel may follow a graceful one,
+    Graceful: `ctx.canceled` turns true in running attempts, their results are kept, they are not tried again; runs it
+    has started are canceled in the same way, and the run is `canceling` until they have ended. `force`: running
+    attempts are fenced off and end `canceled` now, in all runs below too. A forced cancel may follow a graceful one,
     and also cuts off lifecycle handlers and compensations.
     """
-    with engine.db.transaction() as conn:
-        facts = runs.load_run(conn, run_id)
-        plan = engine.plans.get(conn, facts.revision_id)
-        rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
-        facts = runs.load_run(conn, run_id)  # as it is under the locks
-        if facts.status.terminal:
-            raise Conflict(f"the run is {facts.status}: it cannot be canceled")
-        closing = facts.final_status is not None and _steps_are_over(plan, rows)
-        if closing and not force:
-            raise Conflict(
-                f"the run is ending as {facts.final_status}, its handlers or compensations are under way:"
-                " only force cuts them off"
-            )
-        stop_steps(conn, plan, run_id, rows, Reason.CANCELED, running=force, handlers=closing)
-        steps.request_cancel(conn, run_id, len(plan.steps))
-        if not closing and not run_transition.move_run(conn, run_id, RunStatus.CANCELING, _CANCELABLE, reason):
-            raise Conflict(f"the run is {facts.status}: it cannot be canceled")
-        events.act(conn, run_id, "run.cancel", "cancel", actor, reason, bulk_id=bulk_id, force=force)
-        closed = close_run(conn, RunScope(engine, conn, plan, run_id), advance)
-    dispatch(engine, closed.queues)
-    revoke_called(engine, plan, run_id)
-
-
-def _steps_are_over(plan: Plan, rows: Mapping[int, StepRow]) -> bool:
-    """What still runs are handlers and compensations."""
-    return all(row.status.terminal for position, row in rows.items() if position < len(plan.steps))
+    queues = cancel_one(engine, run_id, reason=reason, force=force, actor=actor, bulk_id=bulk_id)
+    dispatch(engine, queues | pass_down(engine, run_id))

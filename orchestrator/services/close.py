@@ -51,7 +51,7 @@ def close_run(conn: Connection, scope: RunScope, advance: Advance) -> Advanced:
             return _start_handler(conn, scope, handler, advance)
     run_transition.end_run(conn, scope.run_id, final)
     events.record(conn, scope.run_id, f"run.{final}")
-    return Advanced(others=_admitted(conn, scope, facts, advance))
+    return Advanced(others=_admitted(conn, scope, facts, advance), child_over=facts.parent_run_id is not None)
 
 
 def _next_to_undo(conn: Connection, scope: RunScope, final: RunStatus) -> PlanStep | None:

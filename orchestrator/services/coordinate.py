@@ -21,11 +21,13 @@ from orchestrator.services.advance import advance
 from orchestrator.services.claim import claimed_from
 from orchestrator.services.dispatch import dispatch, send
 from orchestrator.services.engine import Engine
-from orchestrator.services.halt import apply_halt
+from orchestrator.services.halt import apply_halt, follow_up
 from orchestrator.services.make_room import make_room
+from orchestrator.services.pass_down import meet, pass_down
 from orchestrator.services.scope import RunScope
 from orchestrator.services.settle import settle
-from orchestrator.store import active, events, lease, results, runs, transition
+from orchestrator.services.tell import tell_parent
+from orchestrator.store import active, children, events, lease, results, runs, transition
 from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
@@ -134,7 +136,7 @@ def _expire_total(engine: Engine, step_id: str, run_id: str, position: int) -> f
         told = {"step": step.name, "reason": Reason.TOTAL_TIMEOUT, "error": shown}
         events.record(conn, run_id, "step.failed", told, step_id)
         advanced = advance(conn, scope, [Ended(position, StepStatus.FAILED, None, error.as_json())])
-    return advanced.queues | (apply_halt(engine, run_id) if advanced.halting else frozenset())
+    return follow_up(engine, run_id, advanced) | pass_down(engine, run_id)
 
 
 def expire_runs(engine: Engine) -> set[str]:
@@ -155,6 +157,21 @@ def carry_out_halts(engine: Engine) -> set[str]:
     with engine.db.transaction() as conn:
         halting = runs.find_halting(conn, engine.settings.batch)
     return _each((run_id, partial(apply_halt, engine, run_id)) for run_id in halting)
+
+
+def tell_parents(engine: Engine) -> set[str]:
+    """Steps whose child run has ended, and who were not told."""
+    with engine.db.transaction() as conn:
+        untold = children.find_untold(conn, engine.settings.batch)
+    return _each((run_id, partial(tell_parent, engine, run_id)) for run_id in untold)
+
+
+def pass_on(engine: Engine) -> set[str]:
+    """Child runs that do not stand as their parents' state asks, orphans among them; a portion of all each tick."""
+    with engine.db.transaction() as conn:
+        rows = children.look_at_children(conn, engine.rounds.after, engine.settings.batch)
+    engine.rounds.after = rows[-1].id if len(rows) == engine.settings.batch else engine.rounds.first
+    return _each((row.id, partial(meet, engine, [row])) for row in rows if row.need is not None)
 
 
 def withdraw_paused(engine: Engine) -> set[str]:
@@ -218,6 +235,8 @@ DUTIES: tuple[Duty, ...] = (
     expire_totals,
     expire_runs,
     carry_out_halts,
+    tell_parents,
+    pass_on,
     withdraw_paused,
     admit_pending,
     forget_results,

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from orchestrator.domain.definition import Step
 from orchestrator.domain.graph import Plan
@@ -62,7 +62,7 @@ class Transport(Protocol):
 class Settings:
     """The engine's knobs; times in seconds. Each is an `ORCHESTRATOR_*` variable (config.py).
 
-    `documents` bounds what may be registered.
+    `documents` bounds what may be registered; `max_depth` how deep runs start runs, which start runs.
     """
 
     app: str = "default"
@@ -74,7 +74,16 @@ class Settings:
     max_output_bytes: int = 1 << 20
     batch: int = 500
     celery_timeout: float = 3600.0
+    max_depth: int = 8
     documents: Limits = LIMITS
+
+
+@dataclass(slots=True)
+class Rounds:
+    """Where the coordinator of this process goes on looking at child runs, which it does in portions."""
+
+    first: ClassVar[str] = "00000000-0000-0000-0000-000000000000"
+    after: str = first
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,7 @@ class Engine:
     slots: Slots = field(default_factory=Slots)
     found: Memory[Wanted, Found] = field(default_factory=Memory)
     starts: Gathered = field(default_factory=Gathered)
+    rounds: Rounds = field(default_factory=Rounds)
     # `secrets.<name>` of step inputs; only workers hold any.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     random: Callable[[], float] = random.random

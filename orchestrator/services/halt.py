@@ -7,18 +7,21 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from orchestrator.domain.cascade import StepRow
 from orchestrator.domain.definition import OnError
 from orchestrator.domain.graph import Plan
-from orchestrator.domain.recount import recount
-from orchestrator.domain.states import Reason, RunStatus, StepStatus
+from orchestrator.domain.states import Reason, RunStatus
 from orchestrator.services.advance import advance
+from orchestrator.services.advanced import Advanced
+from orchestrator.services.after_commit import now_or_later
 from orchestrator.services.close import close_run
 from orchestrator.services.engine import Engine
+from orchestrator.services.pass_down import pass_down
 from orchestrator.services.revoke import revoke_called
 from orchestrator.services.scope import RunScope
+from orchestrator.services.stop import stop_steps
+from orchestrator.services.tell import tell_parent
 from orchestrator.services.unhandled import unhandled
-from orchestrator.store import events, run_transition, runs, steps, transition
+from orchestrator.store import events, run_transition, runs, steps
 from orchestrator.store.runs import RunFacts
 
 
@@ -28,15 +31,33 @@ def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
     A transaction of its own, because it locks every step in order (docs/adr/0003). Who noted the halt calls
     this after the commit; what a crash leaves, the coordinator carries out. Returns queues to dispatch.
     """
+    closing = _apply(engine, run_id)
+    if closing is None:
+        return frozenset()
+    return follow_up(engine, run_id, closing) | pass_down(engine, run_id)
+
+
+def follow_up(engine: Engine, run_id: str, advanced: Advanced) -> frozenset[str]:
+    """After the commit of an advance of the run: the queues to dispatch, once what is to be stopped is stopped and a
+    parent is told."""
+    queues = advanced.queues
+    if advanced.halting:
+        queues |= apply_halt(engine, run_id)
+    if advanced.child_over:
+        queues |= now_or_later(lambda: tell_parent(engine, run_id))
+    return queues
+
+
+def _apply(engine: Engine, run_id: str) -> Advanced | None:
     with engine.db.transaction() as conn:
         facts = runs.load_run(conn, run_id)
         if facts.halting is None:
-            return frozenset()
+            return None
         scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
         rows = steps.lock_all_steps(conn, run_id, len(scope.plan.steps))
         facts = runs.load_run(conn, run_id)
         if facts.halting is None:  # someone else carried it out while this waited for the locks
-            return frozenset()
+            return None
         reason = Reason(facts.halting)
         stop_steps(
             conn,
@@ -57,7 +78,7 @@ def apply_halt(engine: Engine, run_id: str) -> frozenset[str]:
         events.record(conn, run_id, "run.halted", {"reason": reason})
         closing = close_run(conn, scope, advance)
     revoke_called(engine, scope.plan, run_id)
-    return closing.queues
+    return closing
 
 
 def _halt_error(conn: Connection, plan: Plan, facts: RunFacts, reason: Reason) -> dict[str, str | None]:
@@ -72,27 +93,3 @@ def _halt_error(conn: Connection, plan: Plan, facts: RunFacts, reason: Reason) -
 def _aborting(conn: Connection, plan: Plan, run_id: str) -> Sequence[Row[Any]]:
     aborting = [step.position for step in plan.steps if step.step.on_error is OnError.ABORT]
     return steps.load_failed(conn, run_id, aborting)
-
-
-def stop_steps(
-    conn: Connection,
-    plan: Plan,
-    run_id: str,
-    rows: dict[int, StepRow],
-    reason: Reason,
-    *,
-    running: bool,
-    waiting: bool = True,
-    handlers: bool = False,
-) -> None:
-    """Cancel what has not started, what waits without a worker, and what runs; `rows` are the run's, locked.
-
-    Lifecycle handlers and compensations are left, unless they are asked for. Dependants' tallies are counted on.
-    """
-    limit = plan.extent if handlers else len(plan.steps)
-    stopped = transition.cancel_unstarted(conn, run_id, reason, limit, waiting=waiting)
-    if running:
-        stopped += transition.cancel_running(conn, run_id, reason, limit)
-    statuses = {position: row.status for position, row in rows.items()}
-    statuses |= dict.fromkeys(stopped, StepStatus.CANCELED)
-    steps.set_tallies(conn, run_id, recount(plan, statuses, {p: row.edge_truth for p, row in rows.items()}), rows)

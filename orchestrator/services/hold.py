@@ -11,7 +11,7 @@ from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
-from orchestrator.services.halt import apply_halt
+from orchestrator.services.halt import follow_up
 from orchestrator.services.scope import RunScope
 from orchestrator.store import events, operator_transition, runs
 from orchestrator.store.operator_transition import HeldStep
@@ -45,9 +45,7 @@ def release(engine: Engine, run_id: str, name: str, *, reason: str | None = None
         operator_transition.release_step(conn, step.id)
         events.act(conn, run_id, "step.released", "release", actor, reason, step_id=step.id, step=name)
         advanced = _go_on(conn, RunScope(engine, conn, plan, run_id), step)
-    if advanced.halting:
-        dispatch(engine, apply_halt(engine, run_id))
-    dispatch(engine, advanced.queues)
+    dispatch(engine, follow_up(engine, run_id, advanced))
     return step.status
 
 

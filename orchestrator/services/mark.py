@@ -16,7 +16,8 @@ from orchestrator.errors import Conflict, ExpressionError, InvalidInput, Problem
 from orchestrator.services.advance import advance
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
-from orchestrator.services.halt import apply_halt
+from orchestrator.services.halt import follow_up
+from orchestrator.services.pass_down import pass_down
 from orchestrator.services.reopen import check_limit, reopen, undone
 from orchestrator.services.scope import RunScope
 from orchestrator.store import events, operator_transition, run_transition, runs, steps
@@ -72,9 +73,7 @@ def mark(
         }
         events.act(conn, run_id, "step.marked", "mark", actor, reason, step_id=step_id, **told)
         advanced = advance(conn, scope, [Ended(step.position, status, output)], sorted(opened))
-    if advanced.halting:
-        dispatch(engine, apply_halt(engine, run_id))
-    dispatch(engine, advanced.queues)
+    dispatch(engine, follow_up(engine, run_id, advanced) | pass_down(engine, run_id))
     return len(opened)
 
 

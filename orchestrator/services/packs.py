@@ -123,8 +123,8 @@ def _put(engine: Engine, conn: Connection, owner: Owner, row: Row[Any], pack: Pa
     removed = _remove(conn, [member for member in members if member.name_key not in kept], act)
     stored = _store(conn, owner, row.id, pack)
     packs.describe_pack(conn, row.id, pack, known=verb == "upgrade")
-    functions = known_functions(engine, conn)
-    odd = [in_file(f.path, problem) for f in pack.files for problem in warnings(f.definition, functions=functions)]
+    known: dict[str, Any] = {"functions": known_functions(engine, conn), "workflows": workflows.names_for(conn, owner)}
+    odd = [in_file(f.path, problem) for f in pack.files for problem in warnings(f.definition, **known)]
     changed = Changed(pack.name, owner, pack.version, row.version, (*stored, *removed), tuple(odd))
     return _told(conn, act, verb, changed)
 

@@ -58,8 +58,8 @@ def register(
         if created:
             told = {"revision": number, "owner": f"{owner.kind} {owner.name}"}
             events.audit(conn, actor, "register", "workflow", definition.name, data=told)
-        functions = known_functions(engine, conn)
-    found = tuple(warnings(definition, functions=functions))
+        functions, names = known_functions(engine, conn), workflows.names_for(conn, owner)
+    found = tuple(warnings(definition, functions=functions, workflows=names))
     return Registered(definition.name, number, revision_id, owner, created, found)
 
 

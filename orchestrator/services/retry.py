@@ -14,7 +14,7 @@ from orchestrator.services.advanced import Advanced
 from orchestrator.services.close import close_run
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
-from orchestrator.services.halt import apply_halt
+from orchestrator.services.halt import follow_up
 from orchestrator.services.reopen import check_limit, reopen, undone
 from orchestrator.services.scope import RunScope
 from orchestrator.store import events, run_transition, runs, steps
@@ -31,23 +31,27 @@ def retry(
     compensation has undone them. Each has its attempts anew; their history stays.
     """
     with engine.db.transaction() as conn:
-        facts = runs.load_run(conn, run_id)
-        plan = engine.plans.get(conn, facts.revision_id)
-        rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
-        facts = runs.load_run(conn, run_id)  # as it is under the locks
-        if facts.status not in (RunStatus.FAILED, RunStatus.CANCELED):
-            raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")
-        check_limit(conn, plan, facts)
-        opened = _to_open(plan, {position: row.status for position, row in rows.items()}, undone(conn, plan, run_id))
-        reopen(conn, plan, run_id, rows, opened)
-        if not run_transition.reopen_run(conn, run_id, plan.definition.timeout):
-            raise Conflict("the run was retried by someone else at the same time")
-        events.act(conn, run_id, "run.retried", "retry", actor, reason, bulk_id=bulk_id, steps=len(opened))
-        advanced = _go_on(conn, engine, plan, run_id, opened)
-    if advanced.halting:
-        dispatch(engine, apply_halt(engine, run_id))
-    dispatch(engine, advanced.queues)
-    return len(opened)
+        opened, advanced = retry_within(conn, engine, run_id, reason, actor, bulk_id)
+    dispatch(engine, follow_up(engine, run_id, advanced))
+    return opened
+
+
+def retry_within(
+    conn: Connection, engine: Engine, run_id: str, reason: str | None, actor: str, bulk_id: str | None = None
+) -> tuple[int, Advanced]:
+    """The same within a transaction, whose commit is to be followed up; a `Conflict` has changed nothing."""
+    facts = runs.load_run(conn, run_id)
+    plan = engine.plans.get(conn, facts.revision_id)
+    rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
+    facts = runs.load_run(conn, run_id, lock=True)  # as it is under the locks
+    if facts.status not in (RunStatus.FAILED, RunStatus.CANCELED):
+        raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")
+    check_limit(conn, plan, facts)
+    opened = _to_open(plan, {position: row.status for position, row in rows.items()}, undone(conn, plan, run_id))
+    reopen(conn, plan, run_id, rows, opened)
+    run_transition.reopen_run(conn, run_id, plan.definition.timeout)
+    events.act(conn, run_id, "run.retried", "retry", actor, reason, bulk_id=bulk_id, steps=len(opened))
+    return len(opened), _go_on(conn, engine, plan, run_id, opened)
 
 
 def _to_open(plan: Plan, statuses: Mapping[int, StepStatus], undone: set[int]) -> set[int]:

@@ -33,13 +33,16 @@ from orchestrator.store.runs import RunFacts
 class RunScope:
     """The scopes of SPEC section 2 for one run, and the `Judge` of its cascades.
 
-    `published` gathers run variables set in this transaction; they show at once.
+    `facts` are given for a run that is not stored yet. `published` gathers run variables set in this transaction; they
+    show at once.
     """
 
-    def __init__(self, engine: Engine, conn: Connection, plan: Plan, run_id: str) -> None:
+    def __init__(
+        self, engine: Engine, conn: Connection, plan: Plan, run_id: str, facts: RunFacts | None = None
+    ) -> None:
         self.engine, self.conn, self.plan, self.run_id = engine, conn, plan, run_id
         self.published: dict[str, Any] = {}
-        self._facts: RunFacts | None = None
+        self._facts = facts
         self._results: dict[str, dict[str, Any]] = {}
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from orchestrator.domain.cascade import Ended
+from orchestrator.domain.definition import StepKind
 from orchestrator.domain.outcome import (
     Again,
     AttemptFacts,
@@ -23,9 +24,11 @@ from orchestrator.domain.states import Reason, StepStatus
 from orchestrator.errors import ExpressionError
 from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
+from orchestrator.services.after_commit import now_or_later
 from orchestrator.services.claim import Claimed, claimed_from
 from orchestrator.services.engine import Engine
-from orchestrator.services.halt import apply_halt
+from orchestrator.services.halt import follow_up
+from orchestrator.services.pass_down import pass_down
 from orchestrator.services.scope import RunScope
 from orchestrator.store import events, logs, pools, results, steps, transition
 from orchestrator.store.logs import LogLine
@@ -56,11 +59,15 @@ def settle(
     """Settle an attempt. With `take_next`, one step it made ready on the same queue is claimed on the spot."""
     with engine.db.transaction() as conn:
         settling = _Settling(engine, conn, claimed, input_json, lines, take_next)
-        settled, halting = settling.run(outcome)
+        settled, advanced = settling.run(outcome)
         settled = replace(settled, queues=settled.queues | settling.freed())
-    if halting:
-        return replace(settled, queues=settled.queues | apply_halt(engine, claimed.run_id))
-    return settled
+    queues = settled.queues | follow_up(engine, claimed.run_id, replace(advanced, ready=()))
+    if outcome.suspension is not None and outcome.suspension.then is not None:
+        queues |= now_or_later(outcome.suspension.then)
+    elif settling.step.kind is StepKind.WORKFLOW and outcome.kind is not OutcomeKind.SUCCEEDED:
+        # Its child may go on, for which it no longer waits.
+        queues |= now_or_later(lambda: pass_down(engine, claimed.run_id))
+    return replace(settled, queues=queues)
 
 
 class _Settling:
@@ -79,9 +86,9 @@ class _Settling:
         self.step = engine.effective(plan.at(claimed.position).step)
         self.scope = RunScope(engine, conn, plan, claimed.run_id)
 
-    def run(self, outcome: Outcome) -> tuple[Settled, bool]:
+    def run(self, outcome: Outcome) -> tuple[Settled, Advanced]:
         if self.lines and not logs.append_logs(self.conn, self.claimed.step_id, self.claimed.token, self.lines):
-            return Settled(stale=True), False
+            return Settled(stale=True), Advanced()
         if outcome.suspension is not None:
             return self._suspend(outcome, outcome.suspension)
         if outcome.kind is OutcomeKind.SUCCEEDED:
@@ -113,27 +120,27 @@ class _Settling:
             )
         return outcome
 
-    def _suspend(self, outcome: Outcome, suspension: Suspension) -> tuple[Settled, bool]:
+    def _suspend(self, outcome: Outcome, suspension: Suspension) -> tuple[Settled, Advanced]:
         """Let it wait without a worker; one that was asked to stop meanwhile ends instead."""
         row = steps.lock_attempt(self.conn, self.claimed.step_id, self.claimed.token)
         if row is None:
-            return Settled(stale=True), False
+            return Settled(stale=True), Advanced()
         if row.cancel_requested:
             return self._end(replace(outcome, kind=OutcomeKind.CANCELED), End(StepStatus.CANCELED, Reason.CANCELED))
         id, wait = self.claimed.step_id, suspension.wait
         transition.suspend_attempt(self.conn, id, self.claimed.token, wait, suspension.seconds, self.input_json)
         events.record(self.conn, self.claimed.run_id, "step.waiting", {"step": self.step.name, "for": wait["for"]}, id)
         come = suspension.also is not None and suspension.also(self.conn)
-        return Settled(queues=frozenset(transition.wake(self.conn, [id]) if come else ())), False
+        return Settled(queues=frozenset(transition.wake(self.conn, [id]) if come else ())), Advanced()
 
-    def _judge(self, outcome: Outcome) -> tuple[Settled, bool]:
+    def _judge(self, outcome: Outcome) -> tuple[Settled, Advanced]:
         row = steps.lock_attempt(self.conn, self.claimed.step_id, self.claimed.token)
         if row is None:
-            return Settled(stale=True), False
+            return Settled(stale=True), Advanced()
         outcome, facts = self._facts(row, outcome)
         follows = verdict(self.step, facts, outcome, self.engine.random())
         if isinstance(follows, Again):
-            return self._again(outcome, follows), False
+            return self._again(outcome, follows), Advanced()
         return self._end(outcome, follows)
 
     def _facts(self, row: Row[Any], outcome: Outcome) -> tuple[Outcome, AttemptFacts]:
@@ -185,18 +192,18 @@ class _Settling:
         events.record(self.conn, self.claimed.run_id, kind, told, self.claimed.step_id)
         return Settled(stale=not moved, queues=frozenset() if again.delay else frozenset({self.claimed.queue}))
 
-    def _end(self, outcome: Outcome, end: End) -> tuple[Settled, bool]:
+    def _end(self, outcome: Outcome, end: End) -> tuple[Settled, Advanced]:
         if end.status is StepStatus.FAILED:
             end = self._publish_failure(end)
         if not self._finish(outcome, end):
-            return Settled(stale=True), False
+            return Settled(stale=True), Advanced()
         if end.status is StepStatus.FAILED:
             told = {"step": self.step.name, "reason": end.reason, "error": _shown(end.error)}
             events.record(self.conn, self.claimed.run_id, "step.failed", told, self.claimed.step_id)
         shown = _shown(end.error) if end.status is StepStatus.FAILED else None
         ended = Ended(self.claimed.position, end.status, outcome.output, shown, self.claimed.attempt)
         advanced = advance(self.conn, self.scope, [ended])
-        return self._follow(advanced), advanced.halting
+        return self._follow(advanced), advanced
 
     def _finish(self, outcome: Outcome, end: End) -> bool:
         return transition.finish_attempt(

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.domain.outcome import Outcome, OutcomeKind
+from orchestrator.services.after_commit import now_or_later
 from orchestrator.services.attempt_lines import store_lines
 from orchestrator.services.claim import Claimed
 from orchestrator.services.engine import Engine
 from orchestrator.services.settle import settle
+from orchestrator.services.tell import tell_parent
 from orchestrator.store import batch
 from orchestrator.store.batch import Batch, NotPlain, Success, Take
 from orchestrator.store.logs import LogLine
@@ -51,11 +53,16 @@ def settle_all(engine: Engine, done: Sequence[Done], take: Take | None = None) -
         store_lines(engine.db, one.claimed.step_id, one.claimed.token, one.lines, leave=True)
     plain = {d.claimed.step_id: success for d in done if (success := _success(engine, d)) is not None}
     stored = _settle_plain(engine, list(plain.values()), take) if plain else Batch()
-    settled = SettledAll(tuple(Claimed(*taken) for taken in stored.taken), stored.queues, stored.stale)
+    queues = stored.queues.union(*(_told(engine, run_id) for run_id in stored.children_over))
+    settled = SettledAll(tuple(Claimed(*taken) for taken in stored.taken), queues, stored.stale)
     for one in done:
         if one.claimed.step_id not in plain or one.claimed.step_id in stored.hard:
             settled = _settle_one(engine, one, take, settled)
     return settled
+
+
+def _told(engine: Engine, run_id: str) -> frozenset[str]:
+    return now_or_later(lambda: tell_parent(engine, run_id))
 
 
 def _success(engine: Engine, done: Done) -> Success | None:

@@ -23,7 +23,7 @@ from orchestrator.services.advanced import Advanced
 from orchestrator.services.close import new_row
 from orchestrator.services.dispatch import dispatch_starts
 from orchestrator.services.engine import Engine
-from orchestrator.services.halt import apply_halt
+from orchestrator.services.halt import follow_up
 from orchestrator.services.make_room import make_room
 from orchestrator.services.scope import RunScope
 from orchestrator.services.start_plain import (
@@ -34,7 +34,7 @@ from orchestrator.services.start_plain import (
     start_plainly,
     told_which,
 )
-from orchestrator.store import active, events, runs, steps, workflows
+from orchestrator.store import active, children, events, runs, steps, workflows
 from orchestrator.store.db import calls_in, read_as_ours
 from orchestrator.store.runs import NewRun
 from orchestrator.store.steps import NewStep
@@ -122,9 +122,7 @@ class Made:
 
 def follow(engine: Engine, made: Sequence[Made]) -> None:
     """After the commit: what is to be stopped is stopped, what may start is dispatched."""
-    halting = [one.started.run_id for one in made if one.advanced.halting]
-    queues = {queue for run_id in halting for queue in apply_halt(engine, run_id)}
-    dispatch_starts(engine, queues.union(*(one.advanced.queues for one in made)))
+    dispatch_starts(engine, {queue for one in made for queue in follow_up(engine, one.started.run_id, one.advanced)})
     for waits in {one.waits for one in made if one.waits is not None}:
         make_room(engine, *waits)
 
@@ -143,6 +141,11 @@ def _start(engine: Engine, conn: Connection, name: str, input: Any, options: Sta
         return Made(Started(earlier or run.id, created=False))
     set_vars(engine, conn, plan, run.id)
     events.record(conn, run.id, "run.started", {"actor": options.actor})
+    return begin(engine, conn, plan, run)
+
+
+def begin(engine: Engine, conn: Connection, plan: Plan, run: NewRun) -> Made:
+    """Make the steps of a run just inserted, and start the first ones when it is its turn."""
     started = Started(run.id, created=True)
     if run.pending:
         steps.insert_steps(conn, run.id, fresh_rows(plan))
@@ -156,6 +159,8 @@ def in_turn(engine: Engine, conn: Connection, plan: Plan, run: NewRun) -> NewRun
     if most is None:
         return run
     key = _limit_key(plan, run)
+    if run.parent_run_id is not None and children.has_turn(conn, run.parent_run_id, run.workflow_id, key):
+        return run  # it has its turn with a run above it, for whose end it would wait for ever
     active.lock_limit(conn, run.workflow_id, key)
     full = active.count_active(conn, run.workflow_id, key) >= most
     if full and plan.definition.on_limit is OnLimit.REJECT:
@@ -206,19 +211,22 @@ def _new_run(engine: Engine, plan: Plan, revision: Revision, app_id: str, input:
 
 def set_vars(engine: Engine, conn: Connection, plan: Plan, run_id: str) -> None:
     """Render the first values of the run's variables; a template that cannot be rendered refuses the start."""
-    if not plan.definition.vars:
-        return
-    scope = RunScope(engine, conn, plan, run_id)
+    if plan.definition.vars:
+        runs.publish_vars(conn, run_id, first_vars(RunScope(engine, conn, plan, run_id)))
+
+
+def first_vars(scope: RunScope) -> dict[str, Any]:
+    """The first values of the run's variables; raises `InvalidInput`."""
     rendered, problems = {}, []
-    for name, template in plan.definition.vars.items():
+    for name, template in scope.plan.definition.vars.items():
         try:
             rendered[name] = scope.render(template)
         except ExpressionError as error:
             problems.append(Problem(f"vars.{name}", str(error)))
-    problems += _unstorable(engine, rendered)
+    problems += _unstorable(scope.engine, rendered)
     if problems:
         raise InvalidInput(problems, "the run's variables could not be made from its input")
-    runs.publish_vars(conn, run_id, rendered)
+    return rendered
 
 
 def _unstorable(engine: Engine, variables: Mapping[str, Any]) -> list[Problem]:

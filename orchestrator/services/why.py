@@ -12,6 +12,7 @@ from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.domain.times import duration
 from orchestrator.domain.words import reason_in_words, waits_for
+from orchestrator.services.plans import Plans
 from orchestrator.store.reads import (
     RunNow,
     StepBrief,
@@ -83,9 +84,23 @@ class _Asked:
             case _S.RUNNING:
                 yield from self._running(step)
             case _S.WAITING:
-                yield f"'{step.name}' {waits_for(step.wait or {}, self.run.now)}."
+                yield f"'{step.name}' {waits_for(step.wait or {}, self.run.now, step.child)}."
+                if step.child is not None:
+                    yield from self._below(step.child["run_id"])
             case _:
                 yield self._ended(step)
+
+    def _below(self, run_id: str) -> Iterator[str]:
+        """Why its child has not ended."""
+        run = run_now(self.conn, run_id)
+        if run.status.terminal:
+            return
+        plan = Plans().get(self.conn, run.revision_id)
+        asked = _Asked(self.conn, plan, run, {brief.position: brief for brief in list_briefs(self.conn, run_id)})
+        yield from asked.run_says()
+        first = asked._beginning([step for step in asked.steps.values() if not step.status.terminal])
+        if first is not None:
+            yield from asked.step_says(first)
 
     def _ended(self, step: StepBrief) -> str:
         reason = f": {reason_in_words(step.reason)}" if step.reason else ""

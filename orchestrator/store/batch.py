@@ -81,13 +81,15 @@ class Take:
 class Batch:
     """What settling led to: steps claimed for the worker, queues with ready steps, ids of attempts it did not settle.
 
-    `hard`: it does not end plainly, and is still held; `stale`: its claim no longer holds.
+    `hard`: it does not end plainly, and is still held; `stale`: its claim no longer holds. `children_over`: runs that
+    have ended, and whose parents wait for that.
     """
 
     taken: tuple[Taken, ...] = ()
     queues: frozenset[str] = frozenset()
     hard: frozenset[str] = frozenset()
     stale: frozenset[str] = frozenset()
+    children_over: frozenset[str] = frozenset()
 
 
 class NotPlain(Exception):
@@ -152,7 +154,7 @@ def _wanted(take: Take | None) -> list[Any]:
 
 
 def _batch(rows: Iterable[Sequence[Any]]) -> Batch:
-    told: dict[str, list[Sequence[Any]]] = {"taken": [], "ready": [], "hard": [], "stale": []}
+    told: dict[str, list[Sequence[Any]]] = {"taken": [], "ready": [], "hard": [], "stale": [], "child_over": []}
     for kind, *row in rows:
         told[kind].append(row)
     return Batch(
@@ -160,6 +162,7 @@ def _batch(rows: Iterable[Sequence[Any]]) -> Batch:
         queues=frozenset(row[6] for row in told["ready"]),
         hard=frozenset(row[0] for row in told["hard"]),
         stale=frozenset(row[0] for row in told["stale"]),
+        children_over=frozenset(row[0] for row in told["child_over"]),
     )
 
 

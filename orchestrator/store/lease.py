@@ -160,15 +160,20 @@ def queues_in_use(db: Database) -> set[str]:
 
 
 _NEXT_DUE = text(f"""
+WITH tree AS (
+  SELECT id FROM workflow_runs WHERE root_id = (SELECT root_id FROM workflow_runs WHERE id = :id)
+)
 SELECT extract(epoch FROM least(
   (SELECT min(CASE status WHEN 'running' THEN attempt_deadline_at
       ELSE least(next_attempt_at, wake_at, total_deadline_at) END)
-   FROM workflow_run_steps WHERE run_id = :id AND status IN ('ready', 'queued', 'running', 'waiting')),
-  (SELECT deadline_at FROM workflow_runs WHERE id = :id AND {_EXPIRES})) - orchestrator_now())::float8
+   FROM workflow_run_steps
+   WHERE run_id = ANY(ARRAY(SELECT id FROM tree)) AND status IN ('ready', 'queued', 'running', 'waiting')),
+  (SELECT min(deadline_at) FROM workflow_runs WHERE id = ANY(ARRAY(SELECT id FROM tree)) AND {_EXPIRES})
+  ) - orchestrator_now())::float8
 """)
 
 
 def next_due(conn: Connection, run_id: str) -> float | None:
-    """Seconds until the next retry or deadline of the run; None when it waits for no time."""
+    """Seconds until the next retry or deadline of the run, or of one below or above it; None when there is none."""
     due: float | None = conn.execute(_NEXT_DUE, {"id": run_id}).scalar_one()
     return due

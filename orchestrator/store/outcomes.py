@@ -18,8 +18,10 @@ def is_settled(conn: Connection, run_id: str) -> bool:
 
 
 _RUN = text("""
-SELECT id, status, output, error, vars, coalesce(finished_at, orchestrator_now()) - created_at AS duration
-FROM workflow_runs WHERE id = :id
+SELECT r.id, w.name AS workflow, r.status, r.input, r.output, r.error, r.vars, r.depth, r.parent_run_id,
+  coalesce(r.finished_at, orchestrator_now()) - r.created_at AS duration
+FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
+WHERE r.id = :id
 """)
 
 
@@ -35,7 +37,9 @@ _STEPS = text("""
 SELECT s.name, s.status, s.reason, s.input, s.output, s.error, s.attempt AS attempts, s.started_at, s.finished_at,
   coalesce((SELECT json_agg(json_build_object('number', a.number, 'outcome', a.outcome, 'error', a.error,
      'started_at', a.started_at, 'finished_at', a.finished_at, 'retry_at', a.retry_at) ORDER BY a.number)
-   FROM workflow_step_attempts a WHERE a.step_id = s.id), '[]') AS history
+   FROM workflow_step_attempts a WHERE a.step_id = s.id), '[]') AS history,
+  (SELECT k.child_run_id FROM workflow_children k WHERE k.parent_step_id = coalesce(s.reused_step_id, s.id)
+   ORDER BY k.attempt DESC LIMIT 1) AS child_run_id
 FROM workflow_run_steps s WHERE s.run_id = :id ORDER BY s.position
 """)
 
@@ -44,6 +48,14 @@ def load_steps(conn: Connection, run_id: str) -> list[dict[str, Any]]:
     """Every step of the run with the history of its attempts, in graph order."""
     rows = conn.execute(_STEPS, {"id": run_id})
     return [dict(row._mapping) | {"history": tuple(row.history)} for row in rows]
+
+
+_CHILDREN = text("SELECT id FROM workflow_runs WHERE parent_run_id = :id ORDER BY created_at, id")
+
+
+def load_children(conn: Connection, run_id: str) -> list[str]:
+    """The runs that steps of the run started, in that order."""
+    return list(conn.execute(_CHILDREN, {"id": run_id}).scalars())
 
 
 def load_events(conn: Connection, run_id: str) -> list[dict[str, Any]]:

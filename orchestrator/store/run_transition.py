@@ -12,7 +12,7 @@ from orchestrator.store.transition import as_text
 _MOVE_RUN = text("""
 UPDATE workflow_runs SET status = :status,
   paused_at = CASE WHEN :status = 'paused' THEN orchestrator_now() END,
-  pause_reason = CASE WHEN :status = 'paused' THEN :reason END,
+  pause_reason = CASE WHEN :status = 'paused' THEN :reason END, paused_with_parent = :with_parent,
   cancel_reason = CASE WHEN :status = 'canceling' THEN :reason ELSE cancel_reason END,
   final_status = CASE WHEN :status = 'canceling' THEN 'canceled' ELSE final_status END
 WHERE id = :id AND status = ANY(:before)
@@ -21,10 +21,20 @@ RETURNING id
 
 
 def move_run(
-    conn: Connection, run_id: str, status: RunStatus, before: set[RunStatus], reason: str | None = None
+    conn: Connection,
+    run_id: str,
+    status: RunStatus,
+    before: set[RunStatus],
+    reason: str | None = None,
+    *,
+    with_parent: bool = False,
 ) -> bool:
-    """running <-> paused, or to canceling, from any of `before`; `reason` is the operator's."""
-    values = {"id": run_id, "status": status.value, "reason": reason, "before": [b.value for b in before]}
+    """running <-> paused, or to canceling, from any of `before`; `reason` is the operator's.
+
+    `with_parent`: paused for as long as its parent is.
+    """
+    values: dict[str, Any] = {"id": run_id, "status": status.value, "reason": reason, "with_parent": with_parent}
+    values["before"] = [b.value for b in before]
     return conn.execute(_MOVE_RUN, values).first() is not None
 
 

@@ -17,7 +17,7 @@ from orchestrator.store.transition import as_text
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run row to be; `timeout` in seconds. `pending`: it waits for its turn."""
+    """A run row to be; `timeout` in seconds. `pending`: it waits for its turn. `root_id` None: it is one itself."""
 
     id: str
     workflow_id: str
@@ -32,14 +32,20 @@ class NewRun:
     limit_key: str | None = None
     pending: bool = False
     rerun_of_id: str | None = None
+    root_id: str | None = None
+    parent_run_id: str | None = None
+    parent_step_id: str | None = None
+    depth: int = 0
 
 
 _INSERT = text("""
 INSERT INTO workflow_runs (id, workflow_id, revision_id, app_id, status, input, vars, tags, idempotency_key,
-  limit_key, root_id, step_count, rerun_of_id, created_at, started_at, deadline_at)
+  limit_key, root_id, parent_run_id, parent_step_id, parent_waits, depth, step_count, rerun_of_id, created_at,
+  started_at, deadline_at)
 VALUES (:id, :workflow_id, :revision_id, :app_id, CASE WHEN :pending THEN 'pending' ELSE 'running' END,
-  CAST(:input AS json), CAST(:vars AS json), :tags, :idempotency_key, :limit_key, :id, :step_count, :rerun_of_id,
-  orchestrator_now(),
+  CAST(:input AS json), CAST(:vars AS json), :tags, :idempotency_key, :limit_key,
+  CAST(coalesce(:root_id, :id) AS uuid), :parent_run_id, :parent_step_id, CAST(:parent_step_id AS uuid) IS NOT NULL,
+  :depth, :step_count, :rerun_of_id, orchestrator_now(),
   CASE WHEN NOT :pending THEN orchestrator_now() END,
   CASE WHEN NOT :pending THEN orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision)) END)
 ON CONFLICT (workflow_id, app_id, idempotency_key) DO NOTHING

@@ -287,23 +287,25 @@ def load_half(conn: Connection, step_id: str, token: str) -> Row[Any] | None:
 
 _REQUEST_CANCEL = text("""
 UPDATE workflow_run_steps SET cancel_requested_at = coalesce(cancel_requested_at, orchestrator_now())
-WHERE run_id = :run_id AND status = 'running' AND position < :below
+WHERE run_id = :run_id AND position < :below
+  AND (status = 'running' OR status = 'waiting' AND wait ->> 'for' = 'child')
 """)
 
 
 def request_cancel(conn: Connection, run_id: str, below: int) -> None:
-    """Tell running attempts of positions under `below` to come to their end; none of them is tried again."""
+    """Tell attempts that run, or wait for a child, to come to their end, for positions under `below`; none of them is
+    tried again."""
     conn.execute(_REQUEST_CANCEL, {"run_id": run_id, "below": below})
 
 
 _LAST_ATTEMPT = text("""
 UPDATE workflow_run_steps SET max_attempts = attempt - attempt_base - lost_count
-WHERE run_id = :run_id AND status = 'running'
+WHERE run_id = :run_id AND status IN ('running', 'waiting')
 """)
 
 
 def forbid_retries(conn: Connection, run_id: str) -> None:
-    """Running attempts are their steps' last ones (a drained run starts nothing new)."""
+    """Attempts under way are their steps' last ones (a drained run starts nothing new)."""
     conn.execute(_LAST_ATTEMPT, {"run_id": run_id})
 
 

@@ -186,17 +186,20 @@ _CANCEL_OPEN = text("""
 UPDATE workflow_run_steps SET status = 'canceled', reason = :reason, finished_at = orchestrator_now(),
   claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL, attempt_deadline_at = NULL, wake_at = NULL
 WHERE run_id = :run_id AND position < :below AND status = ANY(:statuses)
+  AND (:children OR status <> 'waiting' OR wait ->> 'for' <> 'child')
 RETURNING position
 """)
 
 
-def cancel_unstarted(conn: Connection, run_id: str, reason: Reason, below: int, *, waiting: bool = True) -> list[int]:
+def cancel_unstarted(
+    conn: Connection, run_id: str, reason: Reason, below: int, *, waiting: bool = True, children: bool = True
+) -> list[int]:
     """pending, ready, queued and, if asked for, waiting -> canceled, for positions under `below` (handlers lie above).
 
-    A step that waits has begun; it is no worker's.
+    A step that waits has begun; it is no worker's. Without `children` those that wait for a child run are left.
     """
     statuses = ["pending", "ready", "queued", *(["waiting"] if waiting else [])]
-    wanted = {"run_id": run_id, "reason": reason.value, "below": below, "statuses": statuses}
+    wanted = {"run_id": run_id, "reason": reason.value, "below": below, "statuses": statuses, "children": children}
     return sorted(conn.execute(_CANCEL_OPEN, wanted).scalars())
 
 

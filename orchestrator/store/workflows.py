@@ -271,6 +271,20 @@ WHERE a.id = :app_id AND w.deleted_at IS NULL ORDER BY w.name
 """)
 
 
+_NAMES_OF_GROUP = text("""
+SELECT name FROM workflows
+WHERE (group_id = :group_id OR app_id IN (SELECT id FROM apps WHERE group_id = :group_id)) AND deleted_at IS NULL
+ORDER BY name
+""")
+
+
+def names_for(conn: Connection, owner: Owner) -> list[str]:
+    """The names of all workflows that the owner's may run: those its app sees, or any app of its group."""
+    if owner.kind == "app":
+        return visible_names(conn, owner.id)
+    return list(conn.execute(_NAMES_OF_GROUP, {"group_id": owner.id}).scalars())
+
+
 def visible_names(conn: Connection, app_id: str) -> list[str]:
     """The names of all workflows an app sees."""
     return list(conn.execute(_NAMES, {"app_id": app_id}).scalars())

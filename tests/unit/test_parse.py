@@ -348,7 +348,7 @@ def test_a_value_that_does_not_fit_is_told_by_its_path(keys: dict[str, Any], pat
     assert made[f"steps[1].{path}"].startswith(message)
 
 
-@pytest.mark.parametrize("key", ["workflow", "with_items"])
+@pytest.mark.parametrize("key", ["with_items"])
 def test_keys_of_the_format_that_are_not_run_yet_say_so(key: str) -> None:
     words = f"'{key}' is part of the format but is not available in this release"
     assert told(document({"name": "a", key: None}))[f"steps[0].{key}"] == words
@@ -407,7 +407,7 @@ def test_a_celery_function_names_a_task(name: str) -> None:
 
 
 def test_a_step_does_exactly_one_thing() -> None:
-    nothing = "needs 'function', 'pass', 'sleep' or 'wait_for': it does not say what to do"
+    nothing = "needs 'function', 'pass', 'sleep', 'wait_for' or 'workflow': it does not say what to do"
     assert told(document({"name": "a"})) == {"steps[0]": nothing}
     both = told(document({"name": "a", "function": "f", "pass": True}))
     assert both == {"steps[0]": "has 'function' and 'pass'; a step does one thing"}

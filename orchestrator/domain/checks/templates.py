@@ -31,6 +31,7 @@ _ROOTS = {
     "timeout": STEP,
     "total_timeout": STEP,
     "sleep": STEP,
+    "workflow": STEP,
 }
 # Nobody reads more.
 _MOST_FAULTS = 1000

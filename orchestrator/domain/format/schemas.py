@@ -32,7 +32,7 @@ from orchestrator.domain.format.fields import (
     Variables,
 )
 from orchestrator.domain.format.nested import Edges, Map, Steps, Strict
-from orchestrator.domain.format.waits import EventName, FormFields, Sleep
+from orchestrator.domain.format.waits import EventName, FormFields, Sleep, WorkflowName
 
 MAX_ATTEMPTS = 1000
 MAX_SLOTS = 100_000
@@ -100,7 +100,6 @@ class WaitForSchema(Strict):
 class _Unavailable(Strict):
     """Keys of a step that this release does not run."""
 
-    workflow = Unavailable("workflow")
     with_items = Unavailable("with_items")
 
 
@@ -108,7 +107,7 @@ class _Body(_Unavailable):
     """What steps, handlers and defaults have in common."""
 
     function = FunctionName("The registered function that the step calls.", nullable=False)
-    input = AnyJson("Templates; for a function its keyword arguments.")
+    input = AnyJson("Templates; for a function its keyword arguments, for a sub-workflow its input.")
     when = Condition("An expression; false: the step is skipped.")
     retry = Map(RetrySchema, "Whether and when a failed attempt is repeated. Taken as a whole from `defaults`.")
     timeout = Seconds("Seconds that one attempt may take, or a template of them.", above=True, template=True)
@@ -133,6 +132,7 @@ class _Doing(Strict):
     pass_ = Pass("The step does nothing; its output is its input.", key="pass")
     sleep = Sleep("Wait for so many seconds, or until a time (ISO 8601), or a template of either.", nullable=False)
     wait_for = Map(WaitForSchema, "Wait for an event, or for a person's decision.", nullable=False)
+    workflow = WorkflowName("Run this workflow of the app, by name or a template of it, and wait for its end.")
 
 
 class _Edged(Strict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.domain.format.fields import NAME_LENGTH, Number, Part, Seconds, Text
+from orchestrator.domain.format.fields import NAME_LENGTH, Name, Number, Part, Seconds, Text
 from orchestrator.domain.format.messages import not_a, wrong
 from orchestrator.domain.times import read_time
 
@@ -51,3 +51,18 @@ class EventName(Text):
 
     def shape(self) -> dict[str, Any]:
         return super().shape() | {"not": {"pattern": "^approval:"}}
+
+
+class WorkflowName(Text):
+    """A workflow's name, or a template of one."""
+
+    def __init__(self, description: str, **options: Any):
+        super().__init__(description, least=1, nullable=False, **options)
+
+    def check(self, value: Any) -> None:
+        super().check(value)
+        if "{{" not in value:
+            Name("").check(value)
+
+    def shape(self) -> dict[str, Any]:
+        return {"anyOf": [Name("").shape(), {"type": "string", "pattern": r"\{\{"}]}

@@ -7,13 +7,14 @@ from orchestrator.domain.outcome import Outcome
 from orchestrator.errors import ExpressionError
 from orchestrator.services.claim import Claimed, NotPrepared, refused, seconds
 from orchestrator.services.engine import Engine
+from orchestrator.services.kinds.child import child
 from orchestrator.services.kinds.event import wait_for
 from orchestrator.services.kinds.half import Half, Kind, Turn
 from orchestrator.services.kinds.sleep import sleep
 from orchestrator.services.scope import RunScope
 from orchestrator.store import steps
 
-KINDS: dict[StepKind, Kind] = {StepKind.SLEEP: sleep, StepKind.WAIT_FOR: wait_for}
+KINDS: dict[StepKind, Kind] = {StepKind.SLEEP: sleep, StepKind.WAIT_FOR: wait_for, StepKind.WORKFLOW: child}
 
 
 def go_on(engine: Engine, claimed: Claimed, step: Step) -> Turn:

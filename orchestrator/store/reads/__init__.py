@@ -20,6 +20,7 @@ from orchestrator.store.reads.brief import (
     step_statuses,
 )
 from orchestrator.store.reads.events import list_events
+from orchestrator.store.reads.family import list_family
 from orchestrator.store.reads.find import find_run
 from orchestrator.store.reads.functions import list_functions
 from orchestrator.store.reads.logs import last_logs, list_logs
@@ -50,6 +51,7 @@ __all__ = [
     "list_audit",
     "list_briefs",
     "list_events",
+    "list_family",
     "list_functions",
     "list_logs",
     "list_packs",

@@ -87,6 +87,7 @@ class StepBrief:
     held_by: str | None = None
     hold_reason: str | None = None
     reused: bool = False
+    child: dict[str, Any] | None = None  # `run_id`, `workflow` and `status` of the run it started last
 
 
 _BRIEF = """
@@ -96,6 +97,10 @@ SELECT s.position, s.name, s.status, s.reason, s.attempt,
   s.started_at, s.finished_at, s.next_attempt_at, s.cancel_requested_at IS NOT NULL AS cancel_requested,
   s.progress, s.error ->> 'type' AS error_type, left(s.error ->> 'message', 1000) AS error_message,
   CASE WHEN s.status = 'waiting' THEN s.wait END AS wait, s.pool,
+  CASE WHEN s.function IS NULL THEN (
+    SELECT json_build_object('run_id', c.id, 'workflow', w.name, 'status', c.status)
+    FROM workflow_children k JOIN workflow_runs c ON c.id = k.child_run_id JOIN workflows w ON w.id = c.workflow_id
+    WHERE k.parent_step_id = coalesce(s.reused_step_id, s.id) ORDER BY k.attempt DESC LIMIT 1) END AS child,
   s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
 WHERE s.run_id = :run_id {statuses} ORDER BY s.position LIMIT :limit

@@ -28,6 +28,7 @@ class RunFilters:
     """All given ones must hold. Names in any case; `error` is a part of the error's message, in any case.
 
     `created_after` is inclusive, `created_before` exclusive. A workflow's name may be known to several owners.
+    `children_of`: a run's id; `roots_only`: no run that a step of another started.
     """
 
     workflow: str | None = None
@@ -37,14 +38,16 @@ class RunFilters:
     created_after: datetime | None = None
     created_before: datetime | None = None
     error: str | None = None
+    children_of: str | None = None
+    roots_only: bool = False
 
 
 _SHAPE = """
 SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, r.status, r.input, r.output,
-  r.error, r.tags, r.created_at, r.started_at, r.finished_at, r.pause_reason, r.root_id, r.parent_run_id, r.depth,
-  r.rerun_of_id
+  r.error, r.tags, r.created_at, r.started_at, r.finished_at, r.pause_reason, r.root_id, r.parent_run_id,
+  ps.name AS parent_step, r.depth, r.rerun_of_id
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
-JOIN apps a ON a.id = r.app_id
+JOIN apps a ON a.id = r.app_id LEFT JOIN workflow_run_steps ps ON ps.id = r.parent_step_id
 """
 _ONE = text(f"{_SHAPE} WHERE r.id = :id")
 _THESE = text(f"{_SHAPE} WHERE r.id = ANY(CAST(:ids AS uuid[])) ORDER BY r.id DESC")
@@ -101,6 +104,8 @@ _CONDITIONS = {
     "lowest": "r.id >= CAST(:lowest AS uuid)",
     "highest": "r.id <= CAST(:highest AS uuid)",
     "error": "r.error IS NOT NULL AND r.error ->> 'message' ILIKE :error",
+    "children_of": "r.parent_run_id = CAST(:children_of AS uuid)",
+    "roots_only": "r.parent_run_id IS NULL AND :roots_only",
     "after": "r.id < CAST(:after AS uuid)",
 }
 
@@ -115,6 +120,8 @@ def _conditions(conn: Connection, filters: RunFilters, after: str | None) -> tup
         "lowest": _id_at(filters.created_after, -_CLOCK_SLACK, "0") if filters.created_after else None,
         "highest": _id_at(filters.created_before, _CLOCK_SLACK, "f") if filters.created_before else None,
         "error": f"%{_like(filters.error)}%" if filters.error else None,
+        "children_of": filters.children_of,
+        "roots_only": filters.roots_only or None,
         "after": after,
     }
     given = {name: value for name, value in values.items() if value is not None}
@@ -169,6 +176,7 @@ def _shape(row: Row[Any], secrets: RunSecrets, counts: Mapping[str, int]) -> dic
         "parent_run_id": str(row.parent_run_id) if row.parent_run_id else None,
         "depth": row.depth,
         "counts": dict(counts),
+        "parent_step": row.parent_step,
         "rerun_of": str(row.rerun_of_id) if row.rerun_of_id else None,
     }
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.near import did_you_mean
+from orchestrator.domain.secret_fields import mask_fields
 from orchestrator.domain.states import StepStatus
 from orchestrator.errors import NotFound, unknown_run
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.runs import count_steps
-from orchestrator.store.reads.secrets import RunSecrets, load_secrets
+from orchestrator.store.reads.secrets import RunSecrets, load_schemas, load_secrets
 
 # `attempt` is the number of the latest attempt, lost ones and those before an operator's retry included;
 # `max_attempts` does not count these.
 _SHAPE = """
 SELECT s.position, s.id, s.name, s.status, s.reason, s.attempt, s.max_attempts, s.input, s.output, s.error, s.queue,
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.ready_at, s.started_at, s.finished_at, s.next_attempt_at,
-  s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused
-FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
+  s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused, k.child_run_id, k.child_revision_id
+FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id LEFT JOIN LATERAL (
+  SELECT k.child_run_id, c.revision_id AS child_revision_id
+  FROM workflow_children k JOIN workflow_runs c ON c.id = k.child_run_id
+  WHERE s.function IS NULL AND k.parent_step_id = coalesce(s.reused_step_id, s.id) ORDER BY k.attempt DESC LIMIT 1
+) k ON true
 WHERE s.run_id = :run_id
 """
 _PAGE = f"{_SHAPE} AND s.position > :after {{status}} ORDER BY s.position LIMIT :limit"
@@ -49,7 +54,14 @@ def list_steps(
         values["statuses"] = [wanted.value for wanted in statuses]
     rows = conn.execute(_SOME if statuses else _ANY_STATUS, values).all()
     hidden = load_secrets(conn, run_id) if secrets is None else secrets
-    return page_of(rows, limit, lambda row: _shape(row, hidden), lambda row: str(row.position))
+    schemas = _child_schemas(conn, rows)
+    return page_of(rows, limit, lambda row: _shape(row, hidden, schemas), lambda row: str(row.position))
+
+
+def _child_schemas(conn: Connection, rows: Sequence[Row[Any]]) -> dict[str, tuple[Any, Any]]:
+    """The schemas with secret fields of the children the steps have."""
+    revisions = [str(row.child_revision_id) for row in rows if row.child_revision_id is not None]
+    return load_schemas(conn, revisions) if revisions else {}
 
 
 def get_step(conn: Connection, run_id: str, name: str) -> dict[str, Any]:
@@ -57,7 +69,7 @@ def get_step(conn: Connection, run_id: str, name: str) -> dict[str, Any]:
     row = conn.execute(_NAMED, {"run_id": run_id, "name": name}).first()
     if row is None:
         raise unknown_step(conn, run_id, name)
-    return _shape(row, load_secrets(conn, run_id))
+    return _shape(row, load_secrets(conn, run_id), _child_schemas(conn, [row]))
 
 
 def step_id(conn: Connection, run_id: str, name: str) -> str:
@@ -83,7 +95,9 @@ def step_counts(conn: Connection, run_id: str) -> dict[str, int]:
     return count_steps(conn, [run_id])[run_id]
 
 
-def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
+def _shape(row: Row[Any], secrets: RunSecrets, schemas: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    given = schemas.get(str(row.child_revision_id))
+    output = mask_fields(given[1], row.output) if given is not None else row.output  # the child's secrets stay its own
     return {
         "id": str(row.id),
         "name": row.name,
@@ -92,7 +106,7 @@ def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
         "attempt": row.attempt,
         "max_attempts": row.max_attempts,
         "input": secrets.show(row.input),
-        "output": secrets.show(row.output),
+        "output": secrets.show(output),
         "error": secrets.show(row.error),
         "queue": row.queue,
         "worker": row.worker,
@@ -100,7 +114,7 @@ def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
         "started_at": iso(row.started_at),
         "finished_at": iso(row.finished_at),
         "next_attempt_at": iso(row.next_attempt_at),
-        "child_run_id": None,
+        "child_run_id": str(row.child_run_id) if row.child_run_id else None,
         "items": None,
         "held": {"at": iso(row.held_at), "by": row.held_by, "reason": row.hold_reason} if row.held_at else None,
         "reused": row.reused,

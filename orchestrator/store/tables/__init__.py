@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.store.tables.base import metadata, one_of
+from orchestrator.store.tables.children import workflow_children
 from orchestrator.store.tables.definitions import apps, groups, packs, workflow_revisions, workflows
 from orchestrator.store.tables.runs import (
     HOLDS_SLOTS,
@@ -32,6 +33,7 @@ __all__ = [
     "run_events",
     "step_logs",
     "workers",
+    "workflow_children",
     "workflow_revisions",
     "workflow_run_steps",
     "workflow_runs",

@@ -51,6 +51,11 @@ workflow_runs = Table(
     Column("limit_key", Text),
     Column("root_id", Id, nullable=False),
     Column("parent_run_id", Id),
+    # The step that started it; whether that step counts on its end, which it is still to be told; and whether it is
+    # paused because its parent is.
+    Column("parent_step_id", Id),
+    Column("parent_waits", Boolean, nullable=False, server_default="false"),
+    Column("paused_with_parent", Boolean, nullable=False, server_default="false"),
     Column("depth", Integer, nullable=False, server_default="0"),
     Column("step_count", Integer, nullable=False),
     Column("created_at", Instant, nullable=False),
@@ -75,6 +80,11 @@ workflow_runs = Table(
     Index("workflow_runs_created_idx", "app_id", "id"),
     Index("workflow_runs_workflow_idx", "workflow_id", "id"),
     Index("workflow_runs_root_idx", "root_id"),
+    Index("workflow_runs_parent_idx", "parent_run_id", "id", postgresql_where=text("parent_run_id IS NOT NULL")),
+    Index("workflow_runs_child_idx", "id", postgresql_where=text(f"parent_waits AND status IN {one_of(RUN_OPEN)}")),
+    Index(
+        "workflow_runs_untold_idx", "id", postgresql_where=text(f"parent_waits AND status IN {one_of(RUN_TERMINAL)}")
+    ),
     Index("workflow_runs_halting_idx", "id", postgresql_where=text("halting IS NOT NULL")),
     Index(
         "workflow_runs_limit_idx",

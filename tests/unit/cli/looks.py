@@ -87,7 +87,7 @@ def around(plan: Plan, look: Look) -> Around:
 
 def page_of(plan: Plan, look: Look, **view: Any) -> RunPage:
     """The page of a run; `view` overrides its tags, input and output. A worker and a beat are alive."""
-    shown = {"tags": [], "input": {}, "output": None} | view
+    shown = {"tags": [], "input": {}, "output": None, "parent_run_id": None} | view
     workers = view.pop("workers", None)
     if workers is None:
         workers = [

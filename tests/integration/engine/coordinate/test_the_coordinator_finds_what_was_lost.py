@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from orchestrator.domain.outcome import ErrorInfo, Outcome
 from orchestrator.errors import Unreachable
-from orchestrator.services import coordinate, settle
+from orchestrator.services import coordinate, halt, settle
 from orchestrator.services.claim import Claimed, claim
 from orchestrator.services.coordinate import tick
 from orchestrator.services.engine import Engine, Settings
@@ -74,7 +74,7 @@ def test_a_halt_that_was_noted_and_not_carried_out_is_carried_out(
     run_id = hands.start(document(step("bad", on_error="abort"), step("beside")))
     bad, beside = hands.claim()
     with monkeypatch.context() as patch:
-        patch.setattr(settle, "apply_halt", lambda *_: frozenset())  # the worker dies here
+        patch.setattr(halt, "apply_halt", lambda *_: frozenset())  # the worker dies here
         hands.settle(bad, FAILURE)
     hands.settle(beside, SUCCESS)
     assert hands.status(run_id) == "running", "a run that is to be stopped ends by its halt"

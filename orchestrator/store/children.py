@@ -1,0 +1,181 @@
+"""Runs that steps of other runs started: the links, what a parent reads, what a child is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, STEP_OPEN
+from orchestrator.store.tables import one_of
+
+_LINK = text("""
+INSERT INTO workflow_children (parent_step_id, attempt, child_run_id, parent_run_id, workflow_id, child_id)
+SELECT s.id, s.attempt, c.id, s.run_id, c.workflow_id, :child_id
+FROM workflow_run_steps s, workflow_runs c WHERE s.id = :step_id AND c.id = :child_run_id
+ON CONFLICT DO NOTHING
+""")
+
+
+def link(conn: Connection, step_id: str, child_run_id: str, child_id: str | None = None) -> None:
+    """Note that the step's present attempt started the run, or goes on with it."""
+    conn.execute(_LINK, {"step_id": step_id, "child_run_id": child_run_id, "child_id": child_id})
+
+
+_LATEST = text("""
+SELECT c.id, c.status, c.final_status, c.input, c.workflow_id, c.revision_id,
+  k.attempt <= s.attempt_base AS earlier_life
+FROM workflow_children k
+JOIN workflow_run_steps s ON s.id = k.parent_step_id
+JOIN workflow_runs c ON c.id = k.child_run_id
+WHERE k.parent_step_id = :step_id ORDER BY k.attempt DESC LIMIT 1
+""")
+
+
+def latest_child(conn: Connection, step_id: str) -> Row[Any] | None:
+    """The run that the step's latest attempt with one started; `earlier_life`: before the step was opened again."""
+    return conn.execute(_LATEST, {"step_id": step_id}).first()
+
+
+_END = text("""
+SELECT c.status, c.output, c.error, c.cancel_reason, c.parent_run_id, w.name AS workflow,
+  c.status = 'failed' AND EXISTS (
+    SELECT FROM workflow_run_steps s JOIN workflow_children k ON k.parent_step_id = s.id AND k.attempt = s.attempt
+    JOIN workflow_runs d ON d.id = k.child_run_id AND d.status = 'failed'
+    WHERE s.run_id = c.id AND s.name = c.error ->> 'step' AND s.reason = 'error') AS failed_below
+FROM workflow_runs c JOIN workflow_revisions v ON v.id = c.revision_id JOIN workflows w ON w.id = v.workflow_id
+WHERE c.id = :id
+""")
+
+
+def load_child(conn: Connection, child_run_id: str) -> Row[Any] | None:
+    """How a child stands; None for one that was deleted. `failed_below`: its error is that of a child of its own."""
+    return conn.execute(_END, {"id": child_run_id}).first()
+
+
+_IS_OVER = text(f"SELECT status IN {one_of(RUN_TERMINAL)} FROM workflow_runs WHERE id = :id")
+_COUNT_ON = text("UPDATE workflow_runs SET parent_waits = true WHERE id = :id")
+_TOLD = text(f"""
+UPDATE workflow_runs SET parent_waits = false WHERE id = :id AND parent_waits AND status IN {one_of(RUN_TERMINAL)}
+RETURNING id
+""")
+
+
+def is_over(conn: Connection, child_run_id: str) -> bool:
+    """Whether the child has ended; one that was deleted has."""
+    return conn.execute(_IS_OVER, {"id": child_run_id}).scalar() is not False
+
+
+def count_on(conn: Connection, child_run_id: str) -> None:
+    """Note that its parent's step waits for the child's end."""
+    conn.execute(_COUNT_ON, {"id": child_run_id})
+
+
+def note_told(conn: Connection, child_run_id: str) -> bool:
+    """Note that its parent's step knows of the child's end; False when it did before, or the child has not ended."""
+    return conn.execute(_TOLD, {"id": child_run_id}).first() is not None
+
+
+_PARENT_STEP = text("SELECT parent_step_id FROM workflow_runs WHERE id = :id")
+_LOCK_STEP = text("SELECT status, wait ->> 'run_id' AS waits_for FROM workflow_run_steps WHERE id = :id FOR UPDATE")
+
+
+def lock_parent_step(conn: Connection, child_run_id: str) -> tuple[str, bool] | None:
+    """The step that started the child, locked, and whether it waits for it without a worker; None when there is none.
+
+    Locked whatever its status: one that is just being suspended is to be seen as waiting.
+    """
+    step_id = conn.execute(_PARENT_STEP, {"id": child_run_id}).scalar()
+    row = conn.execute(_LOCK_STEP, {"id": step_id}).first() if step_id is not None else None
+    if row is None:
+        return None
+    return str(step_id), row.status == "waiting" and row.waits_for == str(child_run_id)
+
+
+_UNTOLD = text(f"""
+SELECT id FROM workflow_runs WHERE parent_waits AND status IN {one_of(RUN_TERMINAL)} ORDER BY id LIMIT :limit
+""")
+
+
+def find_untold(conn: Connection, limit: int) -> list[str]:
+    """Children that have ended, and whose parent's step was not told."""
+    return list(conn.execute(_UNTOLD, {"limit": limit}).scalars())
+
+
+# What is to be done with an open child: its parent's step governs it while that step waits for it. Its lifecycle
+# handlers and compensations are left to come to their end.
+_NEEDS = f"""
+SELECT c.id, c.parent_run_id, CASE
+  WHEN g.governed IS NOT TRUE AND c.halting IS NULL AND (c.status = 'paused' AND c.final_status IS NULL OR EXISTS (
+      SELECT FROM workflow_run_steps o
+      WHERE o.run_id = c.id AND o.position < c.step_count AND o.status IN {one_of(STEP_OPEN)})) THEN 'cut_off'
+  WHEN g.governed AND s.cancel_requested_at IS NOT NULL AND c.final_status IS NULL THEN 'cancel'
+  WHEN g.governed AND p.status = 'paused' AND c.status = 'running' THEN 'pause'
+  WHEN c.status = 'paused' AND c.paused_with_parent AND p.status IS DISTINCT FROM 'paused' THEN 'resume'
+  END AS need, s.name AS step, s.status AS step_status, p.status AS parent_status, p.pause_reason, p.cancel_reason
+FROM workflow_runs c
+LEFT JOIN workflow_run_steps s ON s.id = c.parent_step_id
+LEFT JOIN workflow_runs p ON p.id = c.parent_run_id
+CROSS JOIN LATERAL (
+  SELECT s.status IN {one_of(STEP_OPEN)} AND s.wait ->> 'run_id' = CAST(c.id AS text) AS governed
+) g
+WHERE c.parent_waits AND c.status IN {one_of(RUN_OPEN)} AND {{which}} ORDER BY c.id
+"""
+_SOME_NEED = "SELECT * FROM ({needs}) n WHERE n.need IS NOT NULL"
+_NEEDS_OF = text(_SOME_NEED.format(needs=_NEEDS.format(which="c.parent_run_id = :run_id")))
+_NEEDS_OF_ONE = text(_SOME_NEED.format(needs=_NEEDS.format(which="c.id = :id")))
+_NEEDS_AFTER = text(_NEEDS.format(which="c.id > CAST(:after AS uuid)") + "LIMIT :limit")
+
+
+def find_needs(conn: Connection, run_id: str) -> Sequence[Row[Any]]:
+    """Open children of the run with something to be done (`need`: cut_off, cancel, pause, resume)."""
+    return conn.execute(_NEEDS_OF, {"run_id": run_id}).all()
+
+
+def find_need(conn: Connection, child_run_id: str) -> Sequence[Row[Any]]:
+    """The same for one child."""
+    return conn.execute(_NEEDS_OF_ONE, {"id": child_run_id}).all()
+
+
+def look_at_children(conn: Connection, after: str, limit: int) -> Sequence[Row[Any]]:
+    """Open children in the order of their ids, from after `after` on, each with its need or None."""
+    return conn.execute(_NEEDS_AFTER, {"after": after, "limit": limit}).all()
+
+
+_PAUSED_PARENT = text("""
+SELECT p.id FROM workflow_runs c JOIN workflow_runs p ON p.id = c.parent_run_id
+WHERE c.id = :id AND c.parent_waits AND p.status = 'paused'
+""")
+
+
+def paused_parent(conn: Connection, child_run_id: str) -> str | None:
+    """The parent of the run, if it waits for this one and is paused."""
+    parent: str | None = conn.execute(_PAUSED_PARENT, {"id": child_run_id}).scalar()
+    return parent
+
+
+_HAS_TURN = text("""
+WITH RECURSIVE above AS (
+  SELECT id, parent_run_id, workflow_id, limit_key FROM workflow_runs WHERE id = :id
+  UNION ALL
+  SELECT p.id, p.parent_run_id, p.workflow_id, p.limit_key FROM above a JOIN workflow_runs p ON p.id = a.parent_run_id
+)
+SELECT EXISTS (SELECT FROM above WHERE workflow_id = :workflow_id AND limit_key = :key)
+""")
+
+
+def has_turn(conn: Connection, run_id: str, workflow_id: str, key: str) -> bool:
+    """Whether the run, or one above it, counts for this limit."""
+    return bool(conn.execute(_HAS_TURN, {"id": run_id, "workflow_id": workflow_id, "key": key}).scalar_one())
+
+
+_REFUSE = text("""
+UPDATE workflow_run_steps
+SET wait = CAST(CAST(wait AS jsonb) || jsonb_build_object('refused', CAST(:message AS text)) AS json) WHERE id = :id
+""")
+
+
+def note_refused(conn: Connection, step_id: str, message: str) -> None:
+    """Tell the step, which is being suspended, that its child was not started."""
+    conn.execute(_REFUSE, {"id": step_id, "message": message})
