@@ -23,9 +23,10 @@ PAGE = """\
 
 Made from `orchestrator/domain/states.py` by `make docs`; a test holds this page to it.
 Statuses of steps are written only by `orchestrator/store/transition.py`, for operators by
-`orchestrator/store/operator_transition.py`, and for the answers of Celery tasks by
-`orchestrator/store/answer_transition.py`; those of runs only by
-`orchestrator/store/run_transition.py`. CHECK constraints refuse rows that contradict themselves.
+`orchestrator/store/operator_transition.py`, for the answers of Celery tasks by
+`orchestrator/store/answer_transition.py`, and for many items at once by
+`orchestrator/store/item_transition.py`; those of runs only by `orchestrator/store/run_transition.py`.
+CHECK constraints refuse rows that contradict themselves.
 
 ## Run
 
@@ -41,12 +42,15 @@ lifecycle handlers run.
 
 `ready` means the step's conditions are met: it waits for room in the dispatch window, or, with
 `next_attempt_at`, for its next attempt. `queued` means a message was sent; `running` that a worker holds its lease.
-A `pass` step goes from `pending` to `succeeded` at once. Steps of kind `function` and `pass` are never `waiting`.
+A `pass` step goes from `pending` to `succeeded` at once. Steps of kind `function` and `pass` are never `waiting`,
+but for those with `with_items`: they wait for their items. An item moves as a step does; it is `pending` until its turn
+has come.
 Whatever state a step is in, an operator's mark may make it `succeeded` or `skipped` (reason `marked`), except one that
 has succeeded; a running one is cut off for it. What did not run because of it is opened again, as by a retry.
 
-Retries and marks are in the audit log. A retry opens the failed, canceled and upstream-failed steps, and the skipped
-ones that depend on them; a lifecycle handler is opened again when the retried run ends again.
+Retries and marks are in the audit log. A retry opens the failed, canceled and upstream-failed steps, the skipped ones
+that depend on them, and of a step's items the failed and canceled ones; a lifecycle handler is opened again when the
+retried run ends again.
 """
 
 

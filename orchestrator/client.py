@@ -20,8 +20,6 @@ from sqlalchemy import Connection
 from orchestrator.bootstrap import make_engine
 from orchestrator.client_packs import Packs
 from orchestrator.config import Config
-from orchestrator.domain.limits import Limits
-from orchestrator.domain.load import load_text
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.handle import RunHandle, id_of
 from orchestrator.services import bulk as bulks
@@ -29,7 +27,7 @@ from orchestrator.services.actor import acting_user
 from orchestrator.services.bulk import Bulk, Verb
 from orchestrator.services.cancel import cancel
 from orchestrator.services.decide import decide
-from orchestrator.services.documents import read_document
+from orchestrator.services.documents import document_of
 from orchestrator.services.engine import Engine
 from orchestrator.services.hold import hold, release
 from orchestrator.services.mark import mark
@@ -81,7 +79,7 @@ class Orchestrator(Packs):
         Text without a line break is taken for a path. What is odd about a valid document is in the `warnings` of the
         result. Raises `InvalidDefinition` with all problems, `NotFound`.
         """
-        loaded = _document(document, self.engine.settings.documents)
+        loaded = document_of(document, self.engine.settings.documents)
         return register(self.engine, loaded, app=app, group=group, actor=acting_user("python"))
 
     def start(
@@ -286,11 +284,3 @@ class Orchestrator(Packs):
 
 def _statuses(status: RunStatus | str | Sequence[RunStatus | str]) -> tuple[RunStatus, ...]:
     return tuple(RunStatus(one) for one in ([status] if isinstance(status, str) else status))
-
-
-def _document(document: Document, limits: Limits) -> Any:
-    if isinstance(document, Mapping):
-        return document
-    if isinstance(document, Path) or ("\n" not in document.strip() and not document.lstrip().startswith("{")):
-        return read_document(document, limits=limits)
-    return load_text(document, limits=limits)

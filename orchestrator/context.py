@@ -24,9 +24,10 @@ class AttemptContext:
     run_id: str
     step: str
     attempt: int
-    idempotency_key: str  # the same for all attempts of this step of this run
+    idempotency_key: str  # the same for all attempts of this step, or item, of this run
     log: logging.Logger
     _link: AttemptLink
+    item_index: int | None = None  # in a step with `with_items`: which item this is, from 0
 
     def heartbeat(self, progress: Any = None) -> None:
         """Show `progress` (any JSON; `{"done": 3, "total": 10}` is drawn as a bar). Leases are kept without it.

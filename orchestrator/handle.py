@@ -13,7 +13,16 @@ from orchestrator.services.pages import every
 from orchestrator.services.wait import read_status, wait
 from orchestrator.services.why import why
 from orchestrator.store.outcomes import load_run
-from orchestrator.store.reads import RunFilters, get_run, list_runs, list_steps, load_secrets, run_now
+from orchestrator.store.reads import (
+    RunFilters,
+    RunSecrets,
+    get_run,
+    list_items,
+    list_runs,
+    list_steps,
+    load_secrets,
+    run_now,
+)
 
 
 class RunHandle:
@@ -54,9 +63,7 @@ class RunHandle:
 
     def steps(self, status: StepStatus | str | None = None) -> Iterator[dict[str, Any]]:
         """The run's steps in graph order, page by page, secret fields masked."""
-        wanted = StepStatus(status) if status else None
-        with self._engine.db.transaction() as conn:
-            secrets = load_secrets(conn, self.id)
+        wanted, secrets = StepStatus(status) if status else None, self._secrets()
         yield from every(self._engine.db, lambda conn, after: list_steps(conn, self.id, wanted, after, secrets=secrets))
 
     def children(self) -> Iterator[RunHandle]:
@@ -64,6 +71,15 @@ class RunHandle:
         filters = RunFilters(children_of=self.id)
         for view in every(self._engine.db, lambda conn, after: list_runs(conn, filters, after, 100)):
             yield RunHandle(self._engine, view["id"])
+
+    def items(self, step: str, status: StepStatus | str | None = None) -> Iterator[dict[str, Any]]:
+        """The items of a step in their order, page by page, secret fields masked. Raises `NotFound` for the step."""
+        wanted, secrets, db = StepStatus(status) if status else None, self._secrets(), self._engine.db
+        yield from every(db, lambda conn, after: list_items(conn, self.id, step, wanted, after, secrets=secrets))
+
+    def _secrets(self) -> RunSecrets:
+        with self._engine.db.transaction() as conn:
+            return load_secrets(conn, self.id)
 
     def _end(self) -> dict[str, Any]:
         with self._engine.db.transaction() as conn:

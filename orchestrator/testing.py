@@ -71,7 +71,8 @@ class Stuck(OrchestratorError):
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """A step after the run; `attempts` counts its tries, `history` has each one's outcome and error."""
+    """A step after the run; `attempts` counts its tries, `history` has each one's outcome and error; `items` are those
+    of a step with `with_items`, each like a step."""
 
     name: str
     status: str
@@ -84,6 +85,7 @@ class StepResult:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     child_run_id: str | None = None
+    items: tuple[StepResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +297,10 @@ class Sandbox:
     def result(self, run_id: str) -> RunResult:
         """The run and its steps as they are now."""
         row = outcomes.load_run(self.connection, run_id)
-        steps = {s["name"]: StepResult(**s) for s in outcomes.load_steps(self.connection, run_id)}
+        items = outcomes.load_items(self.connection, run_id)
+        steps = {}
+        for s in outcomes.load_steps(self.connection, run_id):
+            steps[s["name"]] = StepResult(**s, items=tuple(StepResult(**i) for i in items[s["name"]]))
         events = tuple(outcomes.load_events(self.connection, run_id))
         children = tuple(self.result(id) for id in outcomes.load_children(self.connection, run_id))
         return RunResult(steps=steps, events=events, children=children, **row)

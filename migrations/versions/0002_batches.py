@@ -30,21 +30,25 @@ DEFAULT_QUEUE = "default"
 # The run's input comes along when it is small: what most steps need of their run.
 SMALL = "CASE WHEN octet_length(run.input::text) <= 2000 THEN run.input::text END"
 
+# The same for what an item is (0006).
+ITEM = "CASE WHEN octet_length(s.item::text) <= 2000 THEN s.item::text END"
+
 # A step that waited without a worker goes on with the attempt it waited in.
 BEGUN = "started_at = CASE WHEN s.wait IS NULL THEN orchestrator_now() ELSE s.started_at END"
 
 # Attempts that succeeded, and what follows, where that is plain: docs/adr/0014 says what that means. A step that is
 # not plain after all is left alone and returned as 'hard'. An attempt whose claim no longer holds is 'stale'.
+# `owners`: for an item the position of its step, which counts it (0006).
 # `take`: how many of the steps that become ready are claimed at once for the worker; `others` become ready.
 SETTLE = f"""
 CREATE FUNCTION orchestrator_settle(
-  ids uuid[], tokens uuid[], runs uuid[], positions int[], leaves bool[], outputs text[], inputs text[],
+  ids uuid[], tokens uuid[], runs uuid[], positions int[], owners int[], leaves bool[], outputs text[], inputs text[],
   took float8[], ago float8[],
   edge_from int[], edge_position int[], edge_queue text[],
   line_of int[], line_at timestamptz[], line_stream text[], line_level text[], line_message text[],
   worker text, lease float8, take int, take_queue text, take_functions text[], take_any bool, output_limit int
 ) RETURNS TABLE (kind text, id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int,
-  queue text, input text)
+  queue text, input text, item text)
 LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 DECLARE
@@ -56,14 +60,17 @@ DECLARE
   made text;
 BEGIN
   -- The one lock order: by run, then by position (docs/adr/0003). A dependant that has met anything but satisfied
-  -- sources is decided by the engine's rules, not here.
+  -- sources is decided by the engine's rules, not here; so is the end of an item whose step has ended.
   WITH locked AS MATERIALIZED (
-    SELECT k.sources, s.status <> 'pending' OR s.edge_errors > 0
-      OR s.satisfied_sources + s.remaining_sources <> s.source_count AS is_hard
+    SELECT k.sources, CASE WHEN k.owns THEN s.finished_at IS NOT NULL
+      ELSE s.status <> 'pending' OR s.edge_errors > 0
+        OR s.satisfied_sources + s.remaining_sources <> s.source_count END AS is_hard
     FROM (
-      SELECT o.run_id, o.position, array_agg(o.i) AS sources FROM (
-        SELECT unnest(runs) AS run_id, unnest(positions) AS position, NULL::int AS i
-        UNION ALL SELECT runs[e.i], e.p, e.i FROM unnest(edge_from, edge_position) AS e (i, p)
+      SELECT o.run_id, o.position, array_agg(o.i) AS sources, bool_or(o.owns) AS owns FROM (
+        SELECT unnest(runs) AS run_id, unnest(positions) AS position, NULL::int AS i, false AS owns
+        UNION ALL SELECT runs[e.i], e.p, e.i, false FROM unnest(edge_from, edge_position) AS e (i, p)
+        UNION ALL SELECT runs[t.i], t.p, t.i::int, true FROM unnest(owners) WITH ORDINALITY AS t (p, i)
+          WHERE t.p IS NOT NULL
       ) o GROUP BY o.run_id, o.position
     ) k JOIN workflow_run_steps s ON s.run_id = k.run_id AND s.position = k.position
     ORDER BY s.run_id, s.position FOR UPDATE OF s
@@ -97,9 +104,16 @@ BEGIN
 
   IF cardinality(moved) < cardinality(ids) THEN
     RETURN QUERY SELECT CASE WHEN a.i = ANY (hard) THEN 'hard' ELSE 'stale' END, a.id, a.token,
-      NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text, NULL::text
+      NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text, NULL::text, NULL::text
     FROM unnest(ids, tokens) WITH ORDINALITY AS a (id, token, i) WHERE a.i <> ALL (moved);
   END IF;
+
+  FOR r IN SELECT runs[m.i] AS run_id, owners[m.i] AS owner, count(*)::int AS n FROM unnest(moved) AS m (i)
+    WHERE owners[m.i] IS NOT NULL GROUP BY 1, 2 LOOP
+    RETURN QUERY SELECT 'ready', NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, e.queue,
+      NULL::text, NULL::text
+    FROM orchestrator_items_ended(r.run_id, r.owner, r.n, 0) e;
+  END LOOP;
 
   IF cardinality(edge_from) > 0 THEN
     RETURN QUERY
@@ -133,11 +147,12 @@ BEGIN
       FROM chosen c WHERE s.id = c.id
       RETURNING s.status, s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue
     )
-    SELECT 'taken', t.id, t.claim_token, t.run_id, t.revision_id, t.position, t.attempt, t.queue, {SMALL}
+    SELECT 'taken', t.id, t.claim_token, t.run_id, t.revision_id, t.position, t.attempt, t.queue, {SMALL},
+      NULL::text
     FROM told t JOIN workflow_runs run ON run.id = t.run_id WHERE t.status = 'running'
     UNION ALL
     SELECT DISTINCT 'ready', NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, t.queue,
-      NULL::text
+      NULL::text, NULL::text
     FROM told t WHERE t.status = 'ready';
   END IF;
 
@@ -179,7 +194,7 @@ END $$;
 TAKE = f"""
 CREATE FUNCTION orchestrator_take(wanted text, worker text, lease float8, room int, functions text[], mixed bool)
 RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
-  input text)
+  input text, item text)
 LANGUAGE plpgsql {IN_ORDER} AS $$
 #variable_conflict use_column
 BEGIN
@@ -204,7 +219,7 @@ BEGIN
     attempt = s.attempt + 1, {BEGUN}, queued_at = orchestrator_now(),
     lease_expires_at = orchestrator_now() + make_interval(secs => lease), error = NULL, progress = NULL
   FROM chosen c WHERE s.id = c.id
-  RETURNING s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue, c.input;
+  RETURNING s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue, c.input, {ITEM};
 END $$;
 """
 
@@ -212,7 +227,7 @@ END $$;
 CLAIM = f"""
 CREATE FUNCTION orchestrator_claim(ids uuid[], tokens uuid[], worker text, lease float8)
 RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
-  input text)
+  input text, item text)
 LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 BEGIN
@@ -228,7 +243,7 @@ BEGIN
     {BEGUN}, lease_expires_at = orchestrator_now() + make_interval(secs => lease),
     error = NULL, progress = NULL
   FROM mine m WHERE s.id = m.id
-  RETURNING s.id, s.claim_token, s.run_id, m.revision_id, s.position, s.attempt, s.queue, m.input;
+  RETURNING s.id, s.claim_token, s.run_id, m.revision_id, s.position, s.attempt, s.queue, m.input, {ITEM};
 END $$;
 """
 
@@ -385,12 +400,13 @@ END $$;
 # What most templates read of their run: its variables (in a row without a name), and how some of its steps stand.
 VIEW = f"""
 CREATE FUNCTION orchestrator_view(run uuid, positions int[])
-RETURNS TABLE (name text, status text, output json, error json, attempt int)
+RETURNS TABLE (name text, status text, output json, error json, attempt int, items json)
 LANGUAGE plpgsql STABLE {PLANNED} AS $$
 #variable_conflict use_column
 BEGIN
-  RETURN QUERY SELECT NULL::text, NULL::text, r.vars, NULL::json, NULL::int FROM workflow_runs r WHERE r.id = run;
-  RETURN QUERY SELECT s.name, s.status, s.output, s.error, s.attempt FROM workflow_run_steps s
+  RETURN QUERY SELECT NULL::text, NULL::text, r.vars, NULL::json, NULL::int, NULL::json
+  FROM workflow_runs r WHERE r.id = run;
+  RETURN QUERY SELECT s.name, s.status, s.output, s.error, s.attempt, s.items FROM workflow_run_steps s
   WHERE s.run_id = run AND s.position = ANY (positions);
 END $$;
 """
@@ -411,6 +427,7 @@ BEGIN
         OR s.attempt_deadline_at + make_interval(secs => grace) <= orchestrator_now()))),
     ('expire_totals', EXISTS (SELECT FROM workflow_run_steps s
       WHERE s.status IN ('ready', 'queued') AND s.total_deadline_at <= orchestrator_now())),
+    ('stop_noted_items', EXISTS (SELECT FROM workflow_run_steps s WHERE s.items_stop IS NOT NULL)),
     ('expire_runs', EXISTS (SELECT FROM workflow_runs r
       WHERE r.status IN ('pending', 'running', 'paused', 'canceling') AND r.deadline_at <= orchestrator_now()
         AND r.halting IS NULL)),

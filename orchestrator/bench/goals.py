@@ -76,15 +76,27 @@ def _by(found: Iterable[Goal], *groups: Group) -> Iterator[Goal]:
     return (replace(goal, noisy=noisy) for goal in found)
 
 
+def _items(items: Group, first: Mapping[str, Group]) -> Iterator[Goal]:
+    if "W2" in first:
+        reached = ratio(first["W2"].by_round("steps_per_s"), items.by_round("steps_per_s"))
+        yield _at_most("W5", "cost of an item <= 1.2 times that of W2's steps", reached, 1.2, "times")
+    yield from _flat("W5", items, "", "grows by")
+
+
 def _large(large: Group, first: Mapping[str, Group]) -> Iterator[Goal]:
     if "W2" in first:
         reached = ratio(first["W2"].by_round("steps_per_s"), large.by_round("steps_per_s"))
         yield _at_most("W6", "cost of a step <= 1.2 times W2's", reached, 1.2, "times")
+    yield from _flat("W6", large, "again_", "a second run adds")
+
+
+def _flat(workload: str, group: Group, of: str, what: str) -> Iterator[Goal]:
+    """That memory does not grow; `of`: the beginning of the figures' names."""
     for name in ("worker", "beat"):
-        peak, grown = large.median("again_peak_mb", name), large.median("again_grown_mb", name)
+        peak, grown = group.median(f"{of}peak_mb", name), group.median(f"{of}grown_mb", name)
         share = None if peak is None or grown is None else 100 * grown / max(peak - grown, 1)
-        says = f"memory of {name} flat (a second run adds <= 10 %)"
-        yield _at_most("W6", says, share, 100 * _MOST_GROWTH, "%")
+        says = f"memory of {name} flat ({what} <= 10 %)"
+        yield _at_most(workload, says, share, 100 * _MOST_GROWTH, "%")
 
 
 def _beside_rows(filled: Group, first: Mapping[str, Group]) -> Iterator[Goal]:
@@ -108,7 +120,7 @@ def _slots(slots: Group, first: Mapping[str, Group]) -> Iterator[Goal]:
     yield _at_most("W10", "p99 wait of short steps beside slow ones < 200 ms", wait, 200, "ms")
 
 
-_JUDGES = {"W6": _large, "W7": _beside_rows, "W8": _starts, "W9": _idle, "W10": _slots}
+_JUDGES = {"W5": _items, "W6": _large, "W7": _beside_rows, "W8": _starts, "W9": _idle, "W10": _slots}
 
 
 def _at_least(workload: str, says: str, reached: float | None, bound: float, unit: str) -> Goal:

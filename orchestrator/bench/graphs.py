@@ -12,6 +12,10 @@ Graph = Mapping[str, Sequence[str]]
 _RESULTS = "{{ steps.values() | map(attribute='output') | select | list }}"
 _INPUT = {"log": "{{ input.log }}", "run": "{{ input.run }}"}
 
+# A step with items between two others, and what its items are handed on as.
+ITEMS: Graph = {"source": [], "each": ["source"], "join": ["each"]}
+_OF_ITEMS = "{{ [steps.source.output] + steps.each.output }}"
+
 DIAMOND: Graph = {"A": [], "B": ["A"], "C": ["A"], "D": ["B", "C"]}
 
 
@@ -39,6 +43,16 @@ def document(name: str, graph: Graph, join: str | None = None) -> dict[str, Any]
     """The workflow of the graph; the step `join` is handed all results. Its input is `log` and `run` (steps.py)."""
     steps = [_step(step, sources, step == join) for step, sources in graph.items()]
     return {"name": name, "defaults": {"function": "bench.step", "input": _INPUT}, "steps": steps}
+
+
+def items_document(name: str, count: int) -> dict[str, Any]:
+    """The workflow of ITEMS with so many items."""
+    made = document(name, ITEMS, "join")
+    source, each, join = made["steps"]
+    each["function"] = "bench.item"
+    each["with_items"] = f"{{{{ range({count}) | list }}}}"
+    join["input"]["results"] = _OF_ITEMS
+    return made | {"steps": [source, each, join]}
 
 
 def _step(name: str, sources: Sequence[str], joins: bool) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.bench.graphs import document
 from orchestrator.bench.meter import Meter
 from orchestrator.bench.stage import Stage
 from orchestrator.bench.steplog import faults, gaps_ms, quantile, read
@@ -27,7 +26,7 @@ def measure_graph(stage: Stage, workload: Workload) -> Line:
     The document is new: that processes compile it is part of the time.
     """
     client, log, name = stage.client, stage.new_log(), f"{workload.name}-{new_token()}"
-    client.register(document(name, workload.graph, workload.join))
+    client.register(workload.document(name))
     gauge = Gauge(stage)
     gauge.measure(lambda: stage.wait(start_all(client, name, workload.runs, log)))
     ran = read(log)

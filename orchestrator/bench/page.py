@@ -42,6 +42,7 @@ A measurement that fails its check counts for nothing.
 | W2 | one step, many side by side, one that is handed all their results | width | fan-out, fan-in |
 | W3 | runs started at once, A, then B and C, then D with both results | runs | starting runs, small joins |
 | W4 | one chain on an idle system | length | gap between a step's end and the next one's start |
+| W5 | one step, one with items, one that is handed all their results | items | cost of an item; memory |
 | W6 | layers; each step depends on two of the layer before; run twice | layers x width | one large graph; memory |
 | W7 | W3 beside step rows of old runs ({old_rows}) and waiting steps ({waiting_rows}), and without | runs | growth |
 | W8 | starts of runs of one step, which the worker runs meanwhile | starts | starting runs |
@@ -49,8 +50,8 @@ A measurement that fails its check counts for nothing.
 | W10 | steps that sleep 20 to 200 ms on 8 slots; 100 short ones beside 8 of 2 s on 10 slots | steps | use of slots |
 
 The time of a graph runs from before the first start until the client knows that every run has succeeded. Starting the
-processes and a warm-up are not in it, reading and compiling the workflow is. There is no W5: it belongs to a step that
-fans out over the items of a list, which does not exist yet. Nor is there a REST API, so W8 has no starts through one.
+processes and a warm-up are not in it, reading and compiling the workflow is. There is no REST API, so W8 has no starts
+through one.
 
 ## Speed
 

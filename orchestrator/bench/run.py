@@ -91,7 +91,7 @@ class _Session:
         yield from self._filled()
 
     def _graphs(self, slots: int) -> Iterator[Line]:
-        wanted = self.wanted.of("W1", "W2", "W3", "W4", "W6")
+        wanted = self.wanted.of("W1", "W2", "W3", "W4", "W5", "W6")
         if not wanted:
             return
         with staged(self.scratch, self.config, self.scratch.urls.database_url, slots) as stage:

@@ -24,6 +24,13 @@ def step(ctx: AttemptContext, log: str, run: int) -> dict[str, Any]:
     return _note(log, run, ctx.step, time.monotonic_ns())
 
 
+@function(name="bench.item")
+def item(ctx: AttemptContext, log: str, run: int) -> bool:
+    """An item that does nothing. It returns less than a step does: the list of 100,000 of these can be stored."""
+    _note(log, run, f"{ctx.step}[{ctx.item_index}]", time.monotonic_ns())
+    return True
+
+
 @function(name="bench.join")
 def join(ctx: AttemptContext, log: str, run: int, results: list[Any]) -> dict[str, Any]:
     """A step that is handed the results of all steps before it, the run's first one among them, and counts the rest."""

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from orchestrator.bench.graphs import DIAMOND, Graph, chain, fan, layers
+from orchestrator.bench.graphs import DIAMOND, ITEMS, Graph, chain, document, fan, items_document, layers
 from orchestrator.errors import InvalidConfig, Problem
 
-# What each does is told in docs/performance.md (page.py). W5, a fan over the items of a list, waits for its verb.
+# What each does is told in docs/performance.md (page.py).
 SIZES = {
     "W1": "20x50",  # runs x length
     "W2": "1000",  # width
     "W3": "500",  # runs
     "W4": "50",  # length
+    "W5": "10000",  # items
     "W6": "100x100",  # layers x width
     "W7": "500",  # runs
     "W8": "1000",  # starts, each way
     "W9": "30",  # seconds
     "W10": "600",  # steps
 }
-GRAPHS = ("W1", "W2", "W3", "W4", "W6", "W7")
+GRAPHS = ("W1", "W2", "W3", "W4", "W5", "W6", "W7")
 LISTED = "W1"  # its statements are listed
 AGAIN = "W6"  # is run a second time, for its memory
 OURS = "ours"  # what we are called among peers
@@ -29,7 +31,10 @@ FILLED = ("W7", "W9")  # on a database that holds many other rows
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`runs` runs of one graph, started at once. The step `join` is handed `joined` results."""
+    """`runs` runs of one graph, started at once. The step `join` is handed `joined` results.
+
+    `items`: so many has the step `each`, which itself is not seen.
+    """
 
     name: str
     size: str
@@ -37,10 +42,15 @@ class Workload:
     graph: Graph
     join: str | None = None
     joined: int = 0
+    items: int = 0
 
     @property
     def steps(self) -> int:
-        return self.runs * len(self.graph)
+        return self.runs * (len(self.graph) + (self.items - 1 if self.items else 0))
+
+    def document(self, name: str) -> dict[str, Any]:
+        """Its workflow under this name."""
+        return items_document(name, self.items) if self.items else document(name, self.graph, self.join)
 
 
 def graph_workload(name: str, size: str) -> Workload:
@@ -65,6 +75,10 @@ def _one_chain(name: str, size: str) -> Workload:
     return Workload(name, size, 1, chain(int(size)))
 
 
+def _items(name: str, size: str) -> Workload:
+    return Workload(name, size, 1, ITEMS, "join", int(size), int(size))
+
+
 def _layers(name: str, size: str) -> Workload:
     return Workload(name, size, 1, layers(*_pair(size)))
 
@@ -74,6 +88,7 @@ _MAKERS: Mapping[str, Callable[[str, str], Workload]] = {
     "W2": _fan,
     "W3": _diamonds,
     "W4": _one_chain,
+    "W5": _items,
     "W6": _layers,
     "W7": _diamonds,
 }

@@ -13,13 +13,15 @@ _STYLES = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "bold red", "DEBUG":
 
 
 def log_line(line: Mapping[str, Any], *, with_step: bool) -> Text:
-    """`17:34:05.120 charge#2 WARNING what was logged`; printed lines have no level. Further lines are indented."""
+    """`17:34:05.120 charge#2 WARNING what was logged`, `charge[7]#2` for its item 7; printed lines have no level.
+
+    Further lines are indented.
+    """
     at = parsed(line["at"])
     shown = Text.assemble((f"{clock(at)}.{at.microsecond // 1000:03d} " if at else "", "dim"))
-    if with_step:
-        shown.append(f"{clean(line['step'])}#{line['attempt']} ", "cyan")
-    else:
-        shown.append(f"#{line['attempt']} ", "cyan")
+    step = clean(line["step"]) if with_step else ""
+    item = "" if line.get("item") is None else f"[{line['item']}]"
+    shown.append(f"{step}{item}#{line['attempt']} ", "cyan")
     level = str(line["level"]).upper()
     message = clean(line["message"]).rstrip("\n").replace("\n", "\n    ")
     if line["stream"] == "log":

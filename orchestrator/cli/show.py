@@ -9,9 +9,10 @@ import click
 from rich.text import Text
 
 from orchestrator.cli.family import MOST, family_lines
+from orchestrator.cli.itemlines import item_table
 from orchestrator.cli.marks import Signs
-from orchestrator.cli.options import common
-from orchestrator.cli.output import console, print_json, print_json_stream, print_lines, width_of
+from orchestrator.cli.options import common, paged
+from orchestrator.cli.output import console, note, print_json, print_json_stream, print_lines, width_of
 from orchestrator.cli.runpage import RunPage, run_page
 from orchestrator.cli.session import find, open_database, plan_of
 from orchestrator.cli.steplines import Around
@@ -30,6 +31,7 @@ from orchestrator.store.reads import (
     last_logs,
     list_attempts,
     list_family,
+    list_items,
     list_steps,
     list_workers,
     load_secrets,
@@ -45,29 +47,44 @@ _LOG_LINES = 15
 @click.argument("run")
 @click.option("--step", metavar="NAME", help="Show this step: its input, output, error, attempts and last log lines.")
 @click.option("--why", "asked", metavar="STEP", help="Say why this step is not running, and what keeps that.")
+@click.option("--items", is_flag=True, help="With --step: list its items, page by page.")
 @click.option("--all", "everything", is_flag=True, help=f"Show every step of a run of more than {_MOST}.")
 @click.option(
     "--status",
     "statuses",
     multiple=True,
     type=click.Choice([s.value for s in StepStatus]),
-    help="Only steps with this status; given twice, with either.",
+    help="Only steps, or items, with this status; given twice, with either.",
 )
 @click.option("--tree", is_flag=True, help=f"Show the run and the runs below it, {MOST} at most, not its steps.")
+@paged
 @common
 def show(
-    run: str, step: str | None, asked: str | None, everything: bool, statuses: Sequence[str], tree: bool, as_json: bool
+    run: str,
+    step: str | None,
+    asked: str | None,
+    items: bool,
+    everything: bool,
+    statuses: Sequence[str],
+    tree: bool,
+    limit: int,
+    after: str | None,
+    as_json: bool,
 ) -> None:
-    """Show a run or one of its steps.
+    """Show a run, one of its steps, or the items of one.
 
     RUN is an id, a beginning or end of one, or 'latest'. A big run shows the steps that matter: failed, running,
     next.
     """
     wanted = [StepStatus(status) for status in statuses]
+    if items and step is None:
+        raise click.UsageError("--items goes with --step")
     with open_database() as db:
         run_id = find(db, run)
         if asked is not None:
             _say_why(db, run_id, asked, as_json)
+        elif step is not None and items:
+            _show_items(db, run_id, step, wanted, after, limit, as_json)
         elif step is not None:
             _show_step(db, run_id, step, as_json)
         elif tree:
@@ -119,6 +136,22 @@ def _steps(db: Database, run_id: str, statuses: Sequence[StepStatus]) -> Iterato
     with db.transaction() as conn:
         secrets = load_secrets(conn, run_id)
     return every(db, lambda conn, after: list_steps(conn, run_id, statuses, after, 200, secrets=secrets))
+
+
+def _show_items(
+    db: Database, run_id: str, step: str, wanted: Sequence[StepStatus], after: str | None, limit: int, as_json: bool
+) -> None:
+    with db.transaction() as conn:
+        page, now = list_items(conn, run_id, step, wanted, after, limit), run_now(conn, run_id).now
+    if as_json:
+        print_json({"run_id": run_id, "step": step, "items": page.items, "next": page.next})
+        return
+    screen = console()
+    print_lines(screen, item_table(page.items, Signs.of(screen), width_of(screen), now))
+    if not page.items:
+        note(f"step '{step}' has no such item" if wanted or after else f"step '{step}' has no items")
+    if page.next:
+        note(f"there are more: --after {page.next}")
 
 
 def _show_step(db: Database, run_id: str, name: str, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
+from orchestrator.cli.itemlines import counts_in_words
 from orchestrator.cli.loglines import log_line
 from orchestrator.cli.marks import MARKS, Signs, word
 from orchestrator.cli.runpage import obstacle_lines
@@ -53,6 +54,9 @@ def step_page(page: StepPage, signs: Signs, width: int | None) -> list[Text]:
         lines += [Text(), Text("attempts", "bold"), *_attempts(page, signs, width)]
     if page.lines:
         lines += [Text(), Text("last log lines", "bold"), *map(_log_line, page.lines)]
+    if page.step["items"]:
+        shown = f"  orchestrator show {page.run.id} --step {shell_argument(page.step['name'])} --items"
+        lines += [Text(), Text.assemble(shown, ("  # its items, page by page", "dim"))]
     command = f"  orchestrator logs {page.run.id} {shell_argument(page.step['name'])}"
     return [*lines, Text(), Text.assemble(command, ("  # all it logged and printed", "dim"))]
 
@@ -92,6 +96,8 @@ def _facts(page: StepPage) -> Iterator[Text]:
     if child is not None:
         told = f"run {child['run_id']} of '{clean(child['workflow'])}', which is {child['status']}"
         yield _fact("child", f"{told}: orchestrator show {child['run_id']}")
+    if step["items"] is not None:
+        yield _fact("items", counts_in_words(step["items"]))
     for name, key in (("ready", "ready_at"), ("started", "started_at"), ("ended", "finished_at")):
         at = parsed(step[key])
         if at is not None:

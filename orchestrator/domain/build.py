@@ -26,6 +26,7 @@ from orchestrator.domain.definition import (
     StepKind,
     TriggerRule,
     WaitFor,
+    WithItems,
 )
 
 Raw = Mapping[str, Any]
@@ -120,6 +121,7 @@ def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
         sleep=get("sleep"),
         wait_for=_wait_for(get("wait_for")),
         workflow=get("workflow"),
+        with_items=_with_items(get("with_items")),
         input=get("input"),
         depends_on=edges_of(get("depends_on")),
         trigger_rule=_optional(TriggerRule, get("trigger_rule")),
@@ -145,6 +147,21 @@ def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
 
 def _cache(raw: Raw | None) -> Cache | None:
     return None if raw is None else Cache(_seconds_or_template(raw.get("ttl")) or 0.0, raw.get("key"))
+
+
+def _with_items(raw: Any) -> WithItems | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, dict):
+        return WithItems(raw)
+    concurrency, batch_size, failures = (raw.get(key) for key in ("concurrency", "batch_size", "max_failures"))
+    return WithItems(
+        items=raw.get("items"),
+        concurrency=None if concurrency is None else int(concurrency),
+        batch_size=None if batch_size is None else int(batch_size),
+        fail_fast=bool(raw.get("fail_fast")),
+        max_failures=failures if isinstance(failures, str) else int(failures or 0),
+    )
 
 
 def _wait_for(raw: Raw | None) -> WaitFor | None:

@@ -29,6 +29,7 @@ class Ended:
     output: Any = None
     error: Mapping[str, Any] | None = None
     attempt: int = 0
+    items: Mapping[str, int] | None = None  # of a step with items: how many ended as what
 
 
 @dataclass(frozen=True, slots=True)

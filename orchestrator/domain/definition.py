@@ -155,6 +155,20 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
+class WithItems:
+    """A step's function is called for each item. `items`: a template, a list or a map.
+
+    `concurrency` None: no limit. `max_failures`: a number of items, or a share of them such as "10%".
+    """
+
+    items: Any
+    concurrency: int | None = None
+    batch_size: int | None = None
+    fail_fast: bool = False
+    max_failures: int | str = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step. `depends_on` decides its start, with `join` or, where all edges are plain, with `trigger_rule`."""
 
@@ -164,6 +178,7 @@ class Step:
     sleep: float | str | None = None  # seconds, a time, or a template of either
     wait_for: WaitFor | None = None
     workflow: str | None = None  # a sub-workflow by name, or a template of it
+    with_items: WithItems | None = None
     input: Any = None
     depends_on: tuple[Edge, ...] = ()
     trigger_rule: TriggerRule | None = None

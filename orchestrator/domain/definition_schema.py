@@ -9,6 +9,7 @@ from marshmallow import fields
 
 from orchestrator.domain.definition import StepKind
 from orchestrator.domain.format.fields import Name, Part, alternatives
+from orchestrator.domain.format.items import ItemsSchema, WithItems
 from orchestrator.domain.format.nested import Edges, Map, Steps, Strict
 from orchestrator.domain.format.schemas import (
     ApprovalSchema,
@@ -28,6 +29,7 @@ _PARTS: dict[str, type[Strict]] = {
     "cache": CacheSchema,
     "wait_for": WaitForSchema,
     "edge": EdgeSchema,
+    "with_items": ItemsSchema,
     "defaults": DefaultsSchema,
     "handler": HandlerSchema,
     "step": StepSchema,
@@ -82,6 +84,8 @@ def _shape(field: fields.Field[Any]) -> dict[str, Any]:
     if isinstance(field, Edges):
         name = Name("").shape()
         return {"anyOf": [name, {"type": "array", "items": {"anyOf": [name, _REFERENCES[field.of]]}}]}
+    if isinstance(field, WithItems):
+        return {"anyOf": [*field.short(), _REFERENCES[field.of]]}
     if isinstance(field, Part):
         return field.shape()
     raise TypeError(f"{type(field).__name__} has no shape")

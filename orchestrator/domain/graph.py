@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.domain.definition import HANDLER_NAMES, Definition, Edge, Step
+from orchestrator.domain.items import fan_of, first_item, is_item
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +32,23 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A definition ready to run: `steps[position]`; handlers follow the steps, `on_finish` last, then compensations."""
+    """A definition ready to run: `steps[position]`; handlers follow the steps, `on_finish` last, then compensations,
+    then items.
+
+    `fans`: the positions of steps with items.
+    """
 
     definition: Definition
     steps: tuple[PlanStep, ...]
     handlers: dict[str, PlanStep]
     compensations: dict[int, PlanStep]  # by the position of the step they undo
     positions: dict[str, int]  # by name, handlers included
+    fans: tuple[int, ...] = ()
 
     def at(self, position: int) -> PlanStep:
+        """The step, the handler, or the step whose item has this position."""
+        if is_item(position):
+            return self.steps[self.fans[fan_of(position)]]
         if position < len(self.steps):
             return self.steps[position]
         past = position - len(self.steps)
@@ -59,6 +68,10 @@ class Plan:
 
     def named(self, name: str) -> PlanStep:
         return self.at(self.positions[name])
+
+    def first_item(self, position: int) -> int:
+        """Where the items of the step with items at `position` begin."""
+        return first_item(self.fans.index(position))
 
     @property
     def leaves(self) -> list[PlanStep]:
@@ -80,7 +93,8 @@ def make_plan(definition: Definition) -> Plan:
     steps = tuple(_plan_step(i, step, sources[i], dependants[i]) for i, step in enumerate(order))
     handlers = _handlers(definition, len(steps))
     positions = position | {name: step.position for name, step in handlers.items()}
-    return Plan(definition, steps, handlers, _compensations(steps), positions)
+    fans = tuple(step.position for step in steps if step.step.with_items is not None)
+    return Plan(definition, steps, handlers, _compensations(steps), positions, fans)
 
 
 def _plan_step(position: int, step: Step, sources: Sequence[int], dependants: Sequence[int]) -> PlanStep:

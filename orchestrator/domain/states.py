@@ -111,3 +111,4 @@ class Reason(StrEnum):
     CANCELED = "canceled"  # an operator canceled the run
     DEADLINE = "deadline"  # the run's own timeout
     MARKED = "marked"  # an operator said so
+    FAIL_FAST = "fail_fast"  # another item of the same step failed

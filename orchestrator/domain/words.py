@@ -29,6 +29,7 @@ REASONS: dict[Reason, str] = {
     Reason.CANCELED: "the run was canceled",
     Reason.DEADLINE: "the run reached its deadline",
     Reason.MARKED: "an operator marked it",
+    Reason.FAIL_FAST: "another item had failed",
 }
 _NAMED = 3
 
@@ -67,6 +68,9 @@ def waits_for(wait: Mapping[str, Any], now: datetime, child: Mapping[str, Any] |
     match wait.get("for"):
         case "time":
             return f"sleeps for another {left}"
+        case "items":
+            failed = f", {wait['failed']:,} failed" if wait.get("failed") else ""
+            return f"waits for its items: {wait.get('ended', 0):,} of {wait['total']:,} items have ended{failed}"
         case "rate":
             return f"waits for its turn: '{wait['function']}' is called {wait['rate']} at most{room}"
         case "child":

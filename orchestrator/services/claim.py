@@ -12,6 +12,7 @@ from sqlalchemy import Row
 from orchestrator.domain.definition import Step
 from orchestrator.domain.expressions import Limits, compile_template
 from orchestrator.domain.inputs import check_input
+from orchestrator.domain.items import index_of, is_item
 from orchestrator.domain.masking import MASK, NOTHING_SECRET, Masker
 from orchestrator.domain.outcome import ErrorInfo, Keep, Outcome
 from orchestrator.domain.values import storable
@@ -34,7 +35,7 @@ _MOST_KEY = 1 << 20  # bytes of a kept result's key
 class Claimed:
     """An attempt this process holds. `attempt` counts from 1, lost ones included.
 
-    `run_input`: JSON text of the run's input, None when it is not at hand.
+    `run_input`, `item`: JSON texts of the run's input and of what an item is, None when they are not at hand.
     """
 
     step_id: str
@@ -45,6 +46,7 @@ class Claimed:
     attempt: int
     queue: str
     run_input: str | None = None
+    item: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,8 @@ def prepare(engine: Engine, claimed: Claimed) -> Prepared:
             return Prepared(claimed, site.step, site.spec, *alone, None, NOTHING_SECRET)
     with engine.db.transaction(lazy=True) as conn:
         plan = engine.plans.get(conn, claimed.revision_id)
-        step = engine.effective(plan.at(claimed.position).step)
-        scope = RunScope(engine, conn, plan, claimed.run_id)
+        step = engine.attempted(plan, claimed.position)
+        scope = RunScope(engine, conn, plan, claimed.run_id, also=item_scope(engine, claimed))
         prepared, total = _prepare(engine, claimed, step, scope.render)
         prepared = replace(prepared, keep=cached(scope, step, prepared.input_json))
         if prepared.timeout is None and total is None:
@@ -145,19 +147,38 @@ def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict
     """The keyword arguments and their JSON text, when they need no more of the run than one look."""
     if site.input_json is not None and site.input_json.startswith("{"):
         return json.loads(site.input_json), site.input_json
-    if site.reads in (Reads.NOTHING, Reads.RUN) or claimed.run_input is None:
+    if site.reads in (Reads.NOTHING, Reads.RUN):
         return None
-    scope: dict[str, Any] = {"input": json.loads(claimed.run_input)}
+    scope = item_scope(engine, claimed)
+    if site.reads is not Reads.ITEM:
+        if claimed.run_input is None and not scope:
+            return None
+        scope["input"] = _run_input(engine, claimed)
     if site.reads is Reads.DATA:
         variables, found = batch.view(engine.db, claimed.run_id, site.positions)
         scope |= {
             "vars": variables,
-            "steps": {s.name: step_view(s.status, s.output, s.error, s.attempt) for s in found},
+            "steps": {s.name: step_view(s.status, s.output, s.error, s.attempt, s.items) for s in found},
         }
     try:
         return _checked(engine, site.input.render(scope, Limits(output=engine.settings.max_output_bytes)))
     except ExpressionError as error:
         raise refused(engine, error) from error
+
+
+def _run_input(engine: Engine, claimed: Claimed) -> Any:
+    """The run's input; a large one is kept for the run's other items."""
+    if claimed.run_input is not None:
+        return json.loads(claimed.run_input)
+    return engine.inputs.of(claimed.run_id, lambda: batch.input_of(engine.db, claimed.run_id))
+
+
+def item_scope(engine: Engine, claimed: Claimed) -> dict[str, Any]:
+    """What only the attempt of an item sees; nothing for a step."""
+    if not is_item(claimed.position):
+        return {}
+    item = claimed.item if claimed.item is not None else batch.item_of(engine.db, claimed.step_id)
+    return {"item": json.loads(item), "index": index_of(claimed.position)}
 
 
 def refused(engine: Engine, error: Exception) -> NotPrepared:

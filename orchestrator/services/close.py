@@ -133,18 +133,19 @@ def _start_handler(conn: Connection, scope: RunScope, handler: PlanStep, advance
 def new_row(step: PlanStep, status: StepStatus) -> NewStep:
     """A step's row as it is before anything happened to it."""
     total = len(step.sources)
-    policy = step.step.retry
+    each = step.step.with_items is not None  # its items call the function
+    policy = None if each else step.step.retry
     return NewStep(
         id=new_id(),
         position=step.position,
         name=step.name,
-        function=step.step.function,
+        function=None if each else step.step.function,
         leaf=not step.dependants,
         status=status,
         queue=None,
         priority=step.step.priority,
-        pool=step.step.pool,
-        slots=step.step.slots,
+        pool=None if each else step.step.pool,
+        slots=1 if each else step.step.slots,
         tally=Tally(total=total, remaining=total),
         max_attempts=policy.max_attempts if policy else None,
     )

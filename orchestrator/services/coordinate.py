@@ -26,8 +26,9 @@ from orchestrator.services.make_room import make_room
 from orchestrator.services.pass_down import meet, pass_down
 from orchestrator.services.scope import RunScope
 from orchestrator.services.settle import settle
+from orchestrator.services.stop_items import stop_items
 from orchestrator.services.tell import tell_parent
-from orchestrator.store import active, children, events, lease, results, runs, transition
+from orchestrator.store import active, children, events, item_rows, lease, results, runs, transition
 from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
@@ -124,11 +125,12 @@ def expire_totals(engine: Engine) -> set[str]:
 
 
 def _expire_total(engine: Engine, step_id: str, run_id: str, position: int) -> frozenset[str]:
-    error = ErrorInfo("TotalTimeout", "total_timeout ran out while the step waited for its next attempt")
     with engine.db.transaction() as conn:
         facts = runs.load_run(conn, run_id)
         scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
         step = scope.plan.at(position)
+        what = "its items" if step.step.with_items is not None else "its next attempt"
+        error = ErrorInfo("TotalTimeout", f"total_timeout ran out while the step waited for {what}")
         error = scope.publish_failure(step, error)
         if not transition.fail_unclaimed(conn, step_id, Reason.TOTAL_TIMEOUT, error):
             return frozenset()
@@ -136,7 +138,15 @@ def _expire_total(engine: Engine, step_id: str, run_id: str, position: int) -> f
         told = {"step": step.name, "reason": Reason.TOTAL_TIMEOUT, "error": shown}
         events.record(conn, run_id, "step.failed", told, step_id)
         advanced = advance(conn, scope, [Ended(position, StepStatus.FAILED, None, error.as_json())])
-    return follow_up(engine, run_id, advanced) | pass_down(engine, run_id)
+    stopped = stop_items(engine, run_id, position) if step.step.with_items is not None else frozenset()
+    return follow_up(engine, run_id, advanced) | pass_down(engine, run_id) | stopped
+
+
+def stop_noted_items(engine: Engine) -> set[str]:
+    """Items that were to be stopped and, after a crash, were not."""
+    with engine.db.transaction() as conn:
+        noted = item_rows.find_to_stop(conn, engine.settings.batch)
+    return _each((row.run_id, partial(stop_items, engine, row.run_id, row.position)) for row in noted)
 
 
 def expire_runs(engine: Engine) -> set[str]:
@@ -233,6 +243,7 @@ DUTIES: tuple[Duty, ...] = (
     wake_waiting,
     reclaim,
     expire_totals,
+    stop_noted_items,
     expire_runs,
     carry_out_halts,
     tell_parents,

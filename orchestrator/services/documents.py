@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,18 @@ def read_document(source: str | Path, *, limits: Limits = LIMITS) -> Any:
     Raises `InvalidDefinition`, `NotFound`, and `OrchestratorError` for a file that cannot be read.
     """
     return load_text(_read(str(source), limits.document_bytes + 1), limits=limits)
+
+
+def document_of(document: Mapping[str, Any] | str | Path, limits: Limits = LIMITS) -> Any:
+    """The data of a map, of YAML or JSON text, or of the file at a path; text without a line break is a path.
+
+    Raises as `read_document` does.
+    """
+    if isinstance(document, Mapping):
+        return document
+    if isinstance(document, Path) or ("\n" not in document.strip() and not document.lstrip().startswith("{")):
+        return read_document(document, limits=limits)
+    return load_text(document, limits=limits)
 
 
 def _read(source: str, most: int) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from orchestrator.domain.definition import Step
 from orchestrator.domain.graph import Plan
+from orchestrator.domain.items import fan_step, index_of, is_item, item_step
 from orchestrator.domain.limits import LIMITS, Limits
 from orchestrator.functions import Registry
 from orchestrator.services.gather import Gathered
@@ -97,6 +98,8 @@ class Engine:
     plans: Plans = field(default_factory=Plans)
     sites: Sites = field(default_factory=Sites)
     slots: Slots = field(default_factory=Slots)
+    # Large inputs of runs whose items are being run.
+    inputs: Memory[str, Any] = field(default_factory=lambda: Memory(2))
     found: Memory[Wanted, Found] = field(default_factory=Memory)
     starts: Gathered = field(default_factory=Gathered)
     rounds: Rounds = field(default_factory=Rounds)
@@ -114,6 +117,13 @@ class Engine:
         own_timeout = spec.timeout if step.timeout is None else step.timeout
         return replace(step, retry=step.retry or spec.retry, timeout=own_timeout)
 
+    def attempted(self, plan: Plan, position: int) -> Step:
+        """The step as the row at this position attempts it: for a step with items, these or what is done for them."""
+        step = plan.at(position).step
+        if step.with_items is None:
+            return self.effective(step)
+        return self.effective(item_step(step)) if is_item(position) else fan_step(step)
+
     def calls_celery(self, step: Step) -> bool:
         """Whether the step calls a task of plain Celery workers."""
         return calls_celery(step, self.functions)
@@ -127,13 +137,15 @@ class Engine:
         return plan
 
     def site(self, revision_id: str, position: int) -> Site | None:
-        """What is known of a step of a plan in memory; None when the plan is not."""
+        """What is known of a step, or of all its items, of a plan in memory; None when the plan is not."""
+        if is_item(position):
+            position -= index_of(position)
         sites = self.sites.of(revision_id)
         site = sites.get(position)
         if site is None:
             plan = self.plans.at_hand(revision_id)
             if plan is None:
                 return None
-            step = self.effective(plan.at(position).step)
+            step = self.attempted(plan, position)
             site = sites[position] = make_site(plan, position, step, self.functions, self.settings.max_output_bytes)
         return site

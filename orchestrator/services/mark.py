@@ -20,6 +20,7 @@ from orchestrator.services.halt import follow_up
 from orchestrator.services.pass_down import pass_down
 from orchestrator.services.reopen import check_limit, reopen, undone
 from orchestrator.services.scope import RunScope
+from orchestrator.services.stop_items import stop_items
 from orchestrator.store import events, operator_transition, run_transition, runs, steps
 from orchestrator.store.reads.steps import unknown_step
 from orchestrator.store.runs import RunFacts
@@ -73,7 +74,8 @@ def mark(
         }
         events.act(conn, run_id, "step.marked", "mark", actor, reason, step_id=step_id, **told)
         advanced = advance(conn, scope, [Ended(step.position, status, output)], sorted(opened))
-    dispatch(engine, follow_up(engine, run_id, advanced) | pass_down(engine, run_id))
+    queues = follow_up(engine, run_id, advanced) | pass_down(engine, run_id)
+    dispatch(engine, queues | stop_items(engine, run_id, step.position))
     return len(opened)
 
 

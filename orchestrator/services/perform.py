@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.context import AttemptContext, AttemptLink
+from orchestrator.domain.items import index_of, is_item
 from orchestrator.domain.masking import Masker
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception, storable
@@ -17,7 +18,7 @@ from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLate
 from orchestrator.services.claim import Claimed, NotPrepared, Prepared, prepare
 from orchestrator.services.engine import Engine
 from orchestrator.services.kinds.celery import call_celery
-from orchestrator.services.kinds.go_on import KINDS, go_on
+from orchestrator.services.kinds.go_on import go_on, kind_of
 from orchestrator.services.kinds.turn import wait_for_turn
 
 
@@ -47,9 +48,9 @@ def perform(
     none comes from outside, so that it is the function's own and its failure.
     """
     step = engine.plan(claimed.revision_id).at(claimed.position).step
-    if step.kind in KINDS or engine.calls_celery(step):
-        act = go_on if step.kind in KINDS else call_celery
-        turn = act(engine, claimed, engine.effective(step))
+    kind = kind_of(step, claimed.position)
+    if kind is not None or engine.calls_celery(step):
+        turn = call_celery(engine, claimed) if kind is None else go_on(engine, claimed, kind)
         return Performed(turn.outcome, turn.input_json)
     spec = engine.functions.get(step.function or "")
     if spec is not None and spec.rate is not None:
@@ -106,6 +107,7 @@ def make_context(prepared: Prepared, link: AttemptLink, log: logging.Logger) -> 
         step=prepared.step.name,
         attempt=claimed.attempt,
         idempotency_key=f"{claimed.run_id}:{claimed.step_id}",
+        item_index=index_of(claimed.position) if is_item(claimed.position) else None,
         log=log,
         _link=link,
     )

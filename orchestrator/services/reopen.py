@@ -11,6 +11,7 @@ from orchestrator.domain.graph import Plan
 from orchestrator.domain.recount import recount
 from orchestrator.domain.states import StepStatus
 from orchestrator.errors import Conflict
+from orchestrator.services.reopen_items import reopen_items
 from orchestrator.store import active, steps, transition
 from orchestrator.store.runs import RunFacts
 
@@ -29,13 +30,15 @@ def reopen(
     Every tally is counted afresh; the steps at `uncounted` count as open: their ends are still to be told.
     """
     transition.reopen_steps(conn, run_id, {p: _max_attempts(plan, p) for p in sorted(opened)})
+    reopen_items(conn, plan, run_id, {position: rows[position].status for position in opened})
     statuses = {position: row.status for position, row in rows.items()}
     statuses |= dict.fromkeys([*opened, *uncounted], StepStatus.PENDING)
     steps.set_tallies(conn, run_id, recount(plan, statuses, {p: r.edge_truth for p, r in rows.items()}), rows)
 
 
 def _max_attempts(plan: Plan, position: int) -> int | None:
-    policy = plan.at(position).step.retry
+    step = plan.at(position).step
+    policy = None if step.with_items is not None else step.retry
     return policy.max_attempts if policy else None
 
 

@@ -28,7 +28,8 @@ def retry(
     """Retry; how many steps were opened again. Raises `NotFound`, or `Conflict` when the run did not end badly.
 
     Opened again: failed, canceled and upstream-failed steps, skipped ones that depend on such, and succeeded ones whose
-    compensation has undone them. Each has its attempts anew; their history stays.
+    compensation has undone them; of a step's items, those that failed or were canceled. Each has its attempts anew;
+    their history stays.
     """
     with engine.db.transaction() as conn:
         opened, advanced = retry_within(conn, engine, run_id, reason, actor, bulk_id)

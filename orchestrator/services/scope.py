@@ -27,21 +27,30 @@ from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, NotFound, UnstorableValue
 from orchestrator.services.engine import DEFAULT_QUEUE, Engine
 from orchestrator.store import pools, runs, steps, workers
+from orchestrator.store.item_rows import filled
 from orchestrator.store.runs import RunFacts
 
 
 class RunScope:
     """The scopes of SPEC section 2 for one run, and the `Judge` of its cascades.
 
-    `facts` are given for a run that is not stored yet. `published` gathers run variables set in this transaction; they
-    show at once.
+    `facts` are given for a run that is not stored yet. `also`: what its templates see besides, such as an item.
+    `published` gathers run variables set in this transaction; they show at once.
     """
 
     def __init__(
-        self, engine: Engine, conn: Connection, plan: Plan, run_id: str, facts: RunFacts | None = None
+        self,
+        engine: Engine,
+        conn: Connection,
+        plan: Plan,
+        run_id: str,
+        facts: RunFacts | None = None,
+        *,
+        also: Mapping[str, Any] | None = None,
     ) -> None:
         self.engine, self.conn, self.plan, self.run_id = engine, conn, plan, run_id
         self.published: dict[str, Any] = {}
+        self._also = dict(also or {})
         self._facts = facts
         self._results: dict[str, dict[str, Any]] = {}
 
@@ -130,7 +139,7 @@ class RunScope:
 
     def note(self, ended: Ended) -> None:
         name = self.plan.at(ended.position).name
-        self._results[name] = step_view(ended.status.value, ended.output, ended.error, ended.attempt)
+        self._results[name] = step_view(ended.status.value, ended.output, ended.error, ended.attempt, ended.items)
 
     def past_ends(self, positions: Sequence[int]) -> Mapping[int, PastEnd]:
         return steps.load_ends(self.conn, self.run_id, positions)
@@ -147,14 +156,14 @@ class RunScope:
             "config": facts.config,
             "__now__": facts.now,
         }
-        return values | dict(extra)
+        return values | self._also | dict(extra)
 
     def _steps(self, references: References) -> dict[str, dict[str, Any]]:
         names = set(self.plan.positions) if references.all_steps else references.steps & self.plan.positions.keys()
         missing = {self.plan.positions[name]: name for name in names - self._results.keys()}
         if missing:
             for row in steps.load_results(self.conn, self.run_id, sorted(missing)):
-                self._results[row.name] = step_view(row.status, row.output, row.error, row.attempt)
+                self._results[row.name] = step_view(row.status, row.output, row.error, row.attempt, row.items)
         return {name: self._results[name] for name in names if name in self._results}
 
 
@@ -177,9 +186,10 @@ def run_view(facts: RunFacts) -> dict[str, Any]:
     }
 
 
-def step_view(status: str, output: Any, error: Any, attempt: int) -> dict[str, Any]:
-    """A step in the scope `steps`."""
-    return {"status": status, "output": output, "error": _error(error), "attempt": attempt}
+def step_view(status: str, output: Any, error: Any, attempt: int, items: Mapping[str, int] | None) -> dict[str, Any]:
+    """A step in the scope `steps`; `items`: how many of its items ended as what, None of one that was not expanded."""
+    view = {"status": status, "output": output, "error": _error(error), "attempt": attempt}
+    return view if items is None else view | {"items": filled(items)}
 
 
 def _error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,8 @@ from sqlalchemy import Connection, Row
 
 from orchestrator.domain.cascade import Ended
 from orchestrator.domain.definition import StepKind
+from orchestrator.domain.graph import PlanStep
+from orchestrator.domain.items import is_item
 from orchestrator.domain.outcome import (
     Again,
     AttemptFacts,
@@ -26,11 +29,14 @@ from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
 from orchestrator.services.after_commit import now_or_later
 from orchestrator.services.claim import Claimed, claimed_from
+from orchestrator.services.end_item import end_item
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import follow_up
 from orchestrator.services.pass_down import pass_down
 from orchestrator.services.scope import RunScope
-from orchestrator.store import events, logs, pools, results, steps, transition
+from orchestrator.services.stop_items import stop_items
+from orchestrator.store import events, item_rows, logs, pools, results, steps, transition
+from orchestrator.store.item_rows import Fan
 from orchestrator.store.logs import LogLine
 from orchestrator.store.transition import Lease
 
@@ -62,6 +68,8 @@ def settle(
         settled, advanced = settling.run(outcome)
         settled = replace(settled, queues=settled.queues | settling.freed())
     queues = settled.queues | follow_up(engine, claimed.run_id, replace(advanced, ready=()))
+    if settling.stopping is not None:
+        queues |= stop_items(engine, claimed.run_id, settling.stopping)
     if outcome.suspension is not None and outcome.suspension.then is not None:
         queues |= now_or_later(outcome.suspension.then)
     elif settling.step.kind is StepKind.WORKFLOW and outcome.kind is not OutcomeKind.SUCCEEDED:
@@ -83,14 +91,21 @@ class _Settling:
         self.engine, self.conn, self.claimed = engine, conn, claimed
         self.input_json, self.lines, self.take_next = input_json, lines, take_next
         plan = engine.plans.get(conn, claimed.revision_id)
-        self.step = engine.effective(plan.at(claimed.position).step)
+        self.step = engine.attempted(plan, claimed.position)
         self.scope = RunScope(engine, conn, plan, claimed.run_id)
+        self.owner = plan.at(claimed.position) if is_item(claimed.position) else None
+        self.fan: Fan | None = None
+        self.stopping: int | None = None  # the position of a step whose items are to be stopped
 
     def run(self, outcome: Outcome) -> tuple[Settled, Advanced]:
+        if self.owner is not None:  # before its item's row
+            self.fan = item_rows.lock_owner(self.conn, self.claimed.run_id, self.owner.position)
         if self.lines and not logs.append_logs(self.conn, self.claimed.step_id, self.claimed.token, self.lines):
             return Settled(stale=True), Advanced()
         if outcome.suspension is not None:
             return self._suspend(outcome, outcome.suspension)
+        if outcome.output is None and outcome.output_json is not None:
+            outcome = replace(outcome, output=json.loads(outcome.output_json))
         if outcome.kind is OutcomeKind.SUCCEEDED:
             outcome = self._publish(outcome)
         if outcome.kind is OutcomeKind.SUCCEEDED:
@@ -129,7 +144,9 @@ class _Settling:
             return self._end(replace(outcome, kind=OutcomeKind.CANCELED), End(StepStatus.CANCELED, Reason.CANCELED))
         id, wait = self.claimed.step_id, suspension.wait
         transition.suspend_attempt(self.conn, id, self.claimed.token, wait, suspension.seconds, self.input_json)
-        events.record(self.conn, self.claimed.run_id, "step.waiting", {"step": self.step.name, "for": wait["for"]}, id)
+        if self.owner is None:  # of items there may be very many
+            told = {"step": self.step.name, "for": wait["for"]}
+            events.record(self.conn, self.claimed.run_id, "step.waiting", told, id)
         come = suspension.also is not None and suspension.also(self.conn)
         return Settled(queues=frozenset(transition.wake(self.conn, [id]) if come else ())), Advanced()
 
@@ -189,7 +206,8 @@ class _Settling:
             "error": _shown(again.error),
         }
         kind = "step.lost" if outcome.kind is OutcomeKind.LOST else "step.retry"
-        events.record(self.conn, self.claimed.run_id, kind, told, self.claimed.step_id)
+        if self.owner is None:  # the attempts of items tell the same
+            events.record(self.conn, self.claimed.run_id, kind, told, self.claimed.step_id)
         return Settled(stale=not moved, queues=frozenset() if again.delay else frozenset({self.claimed.queue}))
 
     def _end(self, outcome: Outcome, end: End) -> tuple[Settled, Advanced]:
@@ -197,13 +215,30 @@ class _Settling:
             end = self._publish_failure(end)
         if not self._finish(outcome, end):
             return Settled(stale=True), Advanced()
+        if self.owner is not None and self.fan is not None:
+            return self._end_item(self.owner, self.fan, end)
+        items = None if self.step.with_items is None else self._count_items(end)
         if end.status is StepStatus.FAILED:
             told = {"step": self.step.name, "reason": end.reason, "error": _shown(end.error)}
             events.record(self.conn, self.claimed.run_id, "step.failed", told, self.claimed.step_id)
         shown = _shown(end.error) if end.status is StepStatus.FAILED else None
-        ended = Ended(self.claimed.position, end.status, outcome.output, shown, self.claimed.attempt)
+        ended = Ended(self.claimed.position, end.status, outcome.output, shown, self.claimed.attempt, items)
         advanced = advance(self.conn, self.scope, [ended])
         return self._follow(advanced), advanced
+
+    def _count_items(self, end: End) -> Mapping[str, int] | None:
+        """How its items ended; what is open of them when the step fails without them is stopped afterwards."""
+        if end.status in (StepStatus.FAILED, StepStatus.CANCELED):
+            first = self.scope.plan.first_item(self.claimed.position)
+            item_rows.recount(self.conn, self.claimed.run_id, first)
+        if end.status is StepStatus.FAILED:
+            self.stopping = self.claimed.position
+        return item_rows.load_counts(self.conn, self.claimed.step_id)
+
+    def _end_item(self, owner: PlanStep, fan: Fan, end: End) -> tuple[Settled, Advanced]:
+        ended = end_item(self.conn, self.scope, owner, fan, end.status)
+        self.stopping = owner.position if ended.stopping else None
+        return Settled(queues=ended.queues | ended.closing.queues), ended.closing
 
     def _finish(self, outcome: Outcome, end: End) -> bool:
         return transition.finish_attempt(

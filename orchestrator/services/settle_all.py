@@ -84,6 +84,7 @@ def _success(engine: Engine, done: Done) -> Success | None:
         took=done.took,
         ago=max(0.0, time.monotonic() - done.ended) if done.ended else 0.0,
         lines=done.lines,
+        owner=site.owner,
     )
 
 

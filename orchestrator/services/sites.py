@@ -11,6 +11,7 @@ from orchestrator.domain.celery_task import STEPS, is_celery_task
 from orchestrator.domain.definition import EdgeOn, OnLost, Step, StepKind, TriggerRule
 from orchestrator.domain.expressions import Template, compile_template
 from orchestrator.domain.graph import Plan, PlanStep
+from orchestrator.domain.items import is_item
 from orchestrator.domain.rules import Decision, Tally, decide, needed
 from orchestrator.domain.values import storable
 from orchestrator.errors import UnstorableValue
@@ -19,6 +20,7 @@ from orchestrator.services.memory import Memory
 from orchestrator.store.batch import NewSteps, new_steps
 
 DEFAULT_QUEUE = "default"
+_OF_ITEMS = frozenset({"item", "index"})
 _ASKS_FOR_SUCCESS = (EdgeOn.SUCCESS, EdgeOn.COMPLETE)
 
 
@@ -26,7 +28,8 @@ class Reads(Enum):
     """What an attempt needs of its run before its function can be called."""
 
     NOTHING = "nothing"
-    INPUT = "input"  # the run's input
+    ITEM = "item"  # what the item is
+    INPUT = "input"  # that, and the run's input
     DATA = "data"  # that, variables, and how other steps stand
     RUN = "run"  # anything
 
@@ -38,7 +41,7 @@ class Site:
     `reads` RUN also stands for a timeout, whose end is to be written down. `positions` are those of the steps it reads.
     `input_json`: what the input is for every run, as JSON text; None when it reads something, or cannot be stored.
     `dependants`: (position, queue) of each, when its success is plain (`plain_dependants`); else None.
-    `repeatable`: losing an attempt means no more than running it again.
+    `owner`: of items, the position of their step. `repeatable`: losing an attempt means no more than running it again.
     """
 
     step: Step
@@ -49,6 +52,7 @@ class Site:
     input_json: str | None
     dependants: tuple[tuple[int, str], ...] | None
     repeatable: bool
+    owner: int | None = None
 
 
 def make_site(plan: Plan, position: int, step: Step, functions: Registry, max_bytes: int) -> Site:
@@ -62,8 +66,9 @@ def make_site(plan: Plan, position: int, step: Step, functions: Registry, max_by
         positions=_positions(plan, template),
         input=template,
         input_json=_constant(step.input, max_bytes) if reads is Reads.NOTHING else None,
-        dependants=plain_dependants(plan, position, functions),
+        dependants=_of_item(step) if is_item(position) else plain_dependants(plan, position, functions),
         repeatable=step.on_lost is OnLost.RETRY,
+        owner=plan.at(position).position if is_item(position) else None,
     )
 
 
@@ -82,15 +87,23 @@ def _reads(step: Step, template: Template) -> Reads:
         return Reads.NOTHING
     if "now" in json.dumps(step.input):  # `now()` is no root, and reads the database's clock
         return Reads.RUN
-    if template.references.roots <= {"input"}:
+    roots = template.references.roots - _OF_ITEMS
+    if not roots:
+        return Reads.ITEM
+    if roots <= {"input"}:
         return Reads.INPUT
-    return Reads.DATA if template.references.roots <= {"input", "vars", "steps"} else Reads.RUN
+    return Reads.DATA if roots <= {"input", "vars", "steps"} else Reads.RUN
 
 
 def _positions(plan: Plan, template: Template) -> tuple[int, ...]:
     reads = template.references
     names = plan.positions.keys() if reads.all_steps else reads.steps & plan.positions.keys()
     return tuple(sorted(plan.positions[name] for name in names))
+
+
+def _of_item(step: Step) -> tuple[tuple[int, str], ...] | None:
+    """An item has no dependants; whether its success is plain."""
+    return () if step.pool is None and step.cache is None else None
 
 
 def plain_dependants(plan: Plan, position: int, functions: Registry) -> tuple[tuple[int, str], ...] | None:
@@ -168,8 +181,19 @@ def plain_start(plan: Plan, functions: Registry) -> NewSteps | None:
         queue = _plain_queue(step, functions) if plain else None
         if plain and queue is None and step.queue is not None:
             return None
-        most = step.retry.max_attempts if step.retry else None
-        rows.append((here.name, step.function, not here.dependants, queue, step.priority, len(here.sources), most))
+        each = step.with_items is not None
+        most = step.retry.max_attempts if step.retry and not each else None
+        rows.append(
+            (
+                here.name,
+                None if each else step.function,
+                not here.dependants,
+                queue,
+                step.priority,
+                len(here.sources),
+                most,
+            )
+        )
     return new_steps(rows)
 
 

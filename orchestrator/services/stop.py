@@ -8,7 +8,8 @@ from orchestrator.domain.cascade import StepRow
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.recount import recount
 from orchestrator.domain.states import Reason, StepStatus
-from orchestrator.store import steps, transition
+from orchestrator.services.halt_items import halt_items
+from orchestrator.store import item_rows, steps, transition
 
 
 def stop_steps(
@@ -26,12 +27,16 @@ def stop_steps(
     """Cancel what has not started, what waits without a worker, and what runs; `rows` are the run's, locked.
 
     Without `children`, steps that wait for a sub-workflow come to their end with it. Lifecycle handlers and
-    compensations are left, unless they are asked for. Dependants' tallies are counted on.
+    compensations are left, unless they are asked for; items go with their steps. Dependants' tallies are counted on.
     """
     limit = plan.extent if handlers else len(plan.steps)
-    stopped = transition.cancel_unstarted(conn, run_id, reason, limit, waiting=waiting, children=children)
+    without = halt_items(conn, plan, run_id, reason, running=running, waiting=waiting)
+    stopped = [*without]
+    stopped += transition.cancel_unstarted(conn, run_id, reason, limit, waiting=waiting, children=children)
     if running:
         stopped += transition.cancel_running(conn, run_id, reason, limit)
+    if plan.fans:
+        item_rows.recount(conn, run_id, stopped=running)
     statuses = {position: row.status for position, row in rows.items()}
     statuses |= dict.fromkeys(stopped, StepStatus.CANCELED)
     steps.set_tallies(conn, run_id, recount(plan, statuses, {p: row.edge_truth for p, row in rows.items()}), rows)

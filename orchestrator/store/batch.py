@@ -21,7 +21,7 @@ _NOT_PLAIN = "OR001"  # SQLSTATE raised by orchestrator_settle
 
 
 class Taken(NamedTuple):
-    """A claimed step; `run_input`: JSON text of its run's input, None for a large one."""
+    """A claimed step; `run_input`: JSON text of its run's input, `item`: of what an item is; None for large ones."""
 
     id: str
     claim_token: str
@@ -31,6 +31,7 @@ class Taken(NamedTuple):
     attempt: int
     queue: str
     run_input: str | None
+    item: str | None
 
 
 class StepNow(NamedTuple):
@@ -41,6 +42,7 @@ class StepNow(NamedTuple):
     output: Any
     error: Any
     attempt: int
+    items: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Success:
     """An attempt that succeeded and whose success is plain (docs/adr/0014).
 
     `dependants` are (position, queue) pairs; `took` and `ago` are seconds: how long the call was, and since when
-    it is over.
+    it is over. `owner`: the position of an item's step.
     """
 
     step_id: str
@@ -61,6 +63,7 @@ class Success:
     took: float
     ago: float
     lines: Sequence[LogLine] = ()
+    owner: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +100,9 @@ class NotPlain(Exception):
 
 
 _SETTLE = """
-SELECT kind, id, claim_token, run_id, revision_id, "position", attempt, queue, input
-FROM orchestrator_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-"""
+SELECT kind, id, claim_token, run_id, revision_id, "position", attempt, queue, input, item
+FROM orchestrator_settle({})
+""".format(", ".join(["%s"] * 25))
 
 
 def settle_plain(db: Database, done: Sequence[Success], take: Take | None, output_limit: int) -> Batch:
@@ -112,7 +115,8 @@ def settle_plain(db: Database, done: Sequence[Success], take: Take | None, outpu
         _array(d.token for d in done),
         _array(d.run_id for d in done),
         _array(d.position for d in done),
-        _array(not d.dependants for d in done),
+        _array("NULL" if d.owner is None else d.owner for d in done),
+        _array(not d.dependants and d.owner is None for d in done),
         _texts(d.output_json for d in done),
         _texts(d.input_json for d in done),
         _array(d.took for d in done),
@@ -166,7 +170,7 @@ def _batch(rows: Iterable[Sequence[Any]]) -> Batch:
     )
 
 
-_ROW = 'id, claim_token, run_id, revision_id, "position", attempt, queue, input'
+_ROW = 'id, claim_token, run_id, revision_id, "position", attempt, queue, input, item'
 
 
 def claim(db: Database, queued: Sequence[Queued], lease: Lease) -> list[Taken]:
@@ -198,10 +202,22 @@ def take(db: Database, wanted: Take) -> list[Taken]:
 def view(db: Database, run_id: str, positions: Sequence[int]) -> tuple[dict[str, Any], list[StepNow]]:
     """The run's variables, and how the steps at `positions` stand; `LookupError` when there is no such run."""
     rows = db.call(
-        "SELECT name, status, output, error, attempt FROM orchestrator_view(%s, %s)", [run_id, _array(positions)]
+        "SELECT name, status, output, error, attempt, items FROM orchestrator_view(%s, %s)", [run_id, _array(positions)]
     )
     found: dict[str, Any] = rows[0][2]
     return found, [StepNow(*row) for row in rows[1:]]
+
+
+def input_of(db: Database, run_id: str) -> Any:
+    """A run's input; null for a run that is no longer there."""
+    rows = db.call("SELECT input FROM workflow_runs WHERE id = %s", [run_id])
+    return rows[0][0] if rows else None
+
+
+def item_of(db: Database, step_id: str) -> str:
+    """The JSON text of what an item is; of one that is no longer there, null."""
+    rows = db.call("SELECT CAST(item AS text) FROM workflow_run_steps WHERE id = %s", [step_id])
+    return str(rows[0][0]) if rows else "null"
 
 
 def queue_ready(db: Database, queue: str, most: int, patience: float = 0.0) -> dict[str, list[Queued]]:

@@ -16,7 +16,8 @@ WITH was AS (
   UPDATE workflow_run_steps s SET status = :status, reason = :reason, output = CAST(:output AS json), error = NULL,
     progress = NULL, wake_at = NULL, claim_token = NULL, lease_expires_at = NULL, attempt_deadline_at = NULL,
     total_deadline_at = NULL, next_attempt_at = NULL, cancel_requested_at = NULL, finished_at = orchestrator_now(),
-    held_at = NULL, held_by = NULL, hold_reason = NULL, reused_step_id = NULL
+    held_at = NULL, held_by = NULL, hold_reason = NULL, reused_step_id = NULL,
+    items_stop = CASE WHEN s.items_open > 0 THEN :reason END
   FROM was WHERE s.id = was.id
   RETURNING s.id, s.attempt, s.worker_id, s.started_at, was.status AS was_status
 ), tried AS (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, Row, TextClause, text
 
 from orchestrator.errors import unknown_run
+from orchestrator.store.item_columns import STEPS_ONLY
 
 _SETTLED = text("SELECT status IN ('succeeded', 'failed', 'canceled', 'paused') FROM workflow_runs WHERE id = :id")
 
@@ -33,20 +35,34 @@ def load_run(conn: Connection, run_id: str) -> dict[str, Any]:
     return dict(row._mapping)
 
 
-_STEPS = text("""
+_STEPS = """
 SELECT s.name, s.status, s.reason, s.input, s.output, s.error, s.attempt AS attempts, s.started_at, s.finished_at,
   coalesce((SELECT json_agg(json_build_object('number', a.number, 'outcome', a.outcome, 'error', a.error,
      'started_at', a.started_at, 'finished_at', a.finished_at, 'retry_at', a.retry_at) ORDER BY a.number)
    FROM workflow_step_attempts a WHERE a.step_id = s.id), '[]') AS history,
   (SELECT k.child_run_id FROM workflow_children k WHERE k.parent_step_id = coalesce(s.reused_step_id, s.id)
    ORDER BY k.attempt DESC LIMIT 1) AS child_run_id
-FROM workflow_run_steps s WHERE s.run_id = :id ORDER BY s.position
-""")
+FROM workflow_run_steps s WHERE s.run_id = :id AND {which} ORDER BY s.position
+"""
+_OF_STEPS = text(_STEPS.format(which=f"s.{STEPS_ONLY}"))
+_OF_ITEMS = text(_STEPS.format(which=f"NOT s.{STEPS_ONLY}"))
 
 
 def load_steps(conn: Connection, run_id: str) -> list[dict[str, Any]]:
-    """Every step of the run with the history of its attempts, in graph order."""
-    rows = conn.execute(_STEPS, {"id": run_id})
+    """Every step of the run with the history of its attempts, in graph order; not its items."""
+    return _load(conn, run_id, _OF_STEPS)
+
+
+def load_items(conn: Connection, run_id: str) -> dict[str, list[dict[str, Any]]]:
+    """The same for every item of the run, by the name of their step, in their order."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for item in _load(conn, run_id, _OF_ITEMS):
+        found[item["name"]].append(item)
+    return found
+
+
+def _load(conn: Connection, run_id: str, statement: TextClause) -> list[dict[str, Any]]:
+    rows = conn.execute(statement, {"id": run_id})
     return [dict(row._mapping) | {"history": tuple(row.history)} for row in rows]
 
 

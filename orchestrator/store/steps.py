@@ -12,6 +12,7 @@ from orchestrator.domain.cascade import StepRow
 from orchestrator.domain.precedence import PastEnd
 from orchestrator.domain.rules import Tally
 from orchestrator.domain.states import StepStatus
+from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.transition import as_text
 
 
@@ -79,11 +80,11 @@ _INSERT_REUSED = text("""
 INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, reason, queue, priority,
   source_count, remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources,
   edge_errors, edge_truth, max_attempts, attempt, attempt_base, lost_count, input, output, error, ready_at, started_at,
-  finished_at, reused_step_id)
+  finished_at, items, reused_step_id)
 SELECT n.id, :run_id, n.position, n.name, n.function, n.leaf, s.status, s.reason, s.queue, n.priority, n.total,
   n.remaining, n.satisfied, n.failed, n.upstream_failed, n.skipped, n.edge_errors, CAST(n.truth AS json),
   n.max_attempts, s.attempt, s.attempt_base, s.lost_count, s.input, s.output, s.error, s.ready_at, s.started_at,
-  s.finished_at, coalesce(s.reused_step_id, s.id)
+  s.finished_at, s.items, coalesce(s.reused_step_id, s.id)
 FROM unnest(
   CAST(:id AS uuid[]), CAST(:position AS int[]), CAST(:name AS text[]), CAST(:function AS text[]),
   CAST(:leaf AS boolean[]), CAST(:priority AS smallint[]), CAST(:total AS int[]), CAST(:remaining AS int[]),
@@ -121,13 +122,16 @@ def lock_steps(conn: Connection, run_id: str, positions: Sequence[int]) -> dict[
 
 _LOCK_ALL = text(f"""
 SELECT {_ROW} FROM workflow_run_steps
-WHERE run_id = :run_id AND (position < :graph OR status IN ('pending', 'ready', 'queued', 'running', 'waiting'))
+WHERE run_id = :run_id AND {STEPS_ONLY}
+  AND (position < :graph OR status IN ('pending', 'ready', 'queued', 'running', 'waiting'))
 ORDER BY position FOR UPDATE
 """)
 
 
 def lock_all_steps(conn: Connection, run_id: str, graph: int) -> dict[int, StepRow]:
     """The rows of the `graph` first positions and of open handlers, locked in ascending order: for rare acts.
+
+    Not those of items, of which there may be very many: see item_rows.lock_open.
 
     A handler that ended is left alone: its row is touched again only under the run's lock, which comes last.
     """
@@ -173,7 +177,7 @@ def any_open(conn: Connection, run_id: str) -> bool:
 
 
 _VIEWS = text("""
-SELECT position, name, status, output, error, attempt FROM workflow_run_steps
+SELECT position, name, status, output, error, attempt, items FROM workflow_run_steps
 WHERE run_id = :run_id AND position = ANY(:positions)
 """)
 
@@ -287,14 +291,14 @@ def load_half(conn: Connection, step_id: str, token: str) -> Row[Any] | None:
 
 _REQUEST_CANCEL = text("""
 UPDATE workflow_run_steps SET cancel_requested_at = coalesce(cancel_requested_at, orchestrator_now())
-WHERE run_id = :run_id AND position < :below
+WHERE run_id = :run_id AND (position < :below OR item_of IS NOT NULL)
   AND (status = 'running' OR status = 'waiting' AND wait ->> 'for' = 'child')
 """)
 
 
 def request_cancel(conn: Connection, run_id: str, below: int) -> None:
-    """Tell attempts that run, or wait for a child, to come to their end, for positions under `below`; none of them is
-    tried again."""
+    """Tell attempts that run, or wait for a child, to come to their end, for positions under `below` and items; none of
+    them is tried again."""
     conn.execute(_REQUEST_CANCEL, {"run_id": run_id, "below": below})
 
 

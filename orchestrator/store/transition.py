@@ -47,7 +47,8 @@ def _error(error: ErrorInfo | None) -> str | None:
     return as_text(error.as_json()) if error else None
 
 
-_ATTEMPT = """
+# For statements of the writers of statuses: `moved` is what left `running`.
+ATTEMPT = """
 tried AS (
   INSERT INTO workflow_step_attempts (step_id, number, outcome, error, worker_id, started_at, finished_at, retry_at)
   SELECT id, attempt, :outcome, CAST(:error AS json), was_worker, started_at, orchestrator_now(), next_attempt_at
@@ -60,10 +61,11 @@ _FINISH = text(f"""
 WITH moved AS (
   UPDATE workflow_run_steps SET status = :status, reason = :reason, output = CAST(:output AS json),
     error = CAST(:error AS json), input = coalesce(CAST(:input AS json), input), finished_at = orchestrator_now(),
+    items_stop = CASE WHEN :status = 'failed' AND items_open > 0 THEN CAST(:reason AS text) END,
     claim_token = NULL, lease_expires_at = NULL, attempt_deadline_at = NULL, total_deadline_at = NULL
   WHERE id = :id AND claim_token = :token AND status = 'running'
   RETURNING id, attempt, worker_id AS was_worker, started_at, next_attempt_at
-), {_ATTEMPT}
+), {ATTEMPT}
 SELECT id FROM moved
 """)
 
@@ -95,7 +97,7 @@ WITH moved AS (
     next_attempt_at = CASE WHEN :delay > 0 THEN orchestrator_now() + make_interval(secs => :delay) END
   WHERE id = :id AND claim_token = :token AND status = 'running'
   RETURNING id, attempt, worker_id AS was_worker, started_at, next_attempt_at
-), {_ATTEMPT}
+), {ATTEMPT}
 SELECT id FROM moved
 """)
 
@@ -213,7 +215,7 @@ WITH was AS (
     total_deadline_at = NULL
   FROM was WHERE s.id = was.id
   RETURNING s.id, s.attempt, was.was_worker, s.started_at, s.next_attempt_at, s.position
-), {_ATTEMPT}
+), {ATTEMPT}
 SELECT position FROM moved
 """)
 
@@ -269,7 +271,8 @@ def wake_due(conn: Connection, limit: int) -> set[str]:
 
 _FAIL_UNCLAIMED = text("""
 UPDATE workflow_run_steps SET status = 'failed', reason = :reason, error = CAST(:error AS json),
-  finished_at = orchestrator_now(), claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL
+  items_stop = CASE WHEN items_open > 0 THEN :reason END, finished_at = orchestrator_now(),
+  claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL
 WHERE id = :id AND status IN ('ready', 'queued')
 RETURNING id
 """)

@@ -13,7 +13,7 @@ STATEMENT = re.compile(
     r"|CREATE\s+(?:TABLE|INDEX|VIEW|FUNCTION|DATABASE|ROLE|SCHEMA|TRIGGER)\s|ALTER\s+(?:TABLE|ROLE)\s|DROP\s+\w+\s"
     r"|TRUNCATE\s+\S|SET\s+LOCAL\s|LISTEN\s+\S|NOTIFY\s+\S)"
 )
-WRITERS = {f"orchestrator.store.{name}transition" for name in ("", "run_", "operator_", "answer_")}
+WRITERS = {f"orchestrator.store.{name}transition" for name in ("", "run_", "operator_", "answer_", "item_")}
 FIRST_ROWS = {"workflow_run_steps": "orchestrator.store.steps", "workflow_runs": "orchestrator.store.runs"}
 FILLER = "orchestrator.store.filler"  # rows that nobody ran, in the scratch database of `orchestrator bench`
 STATUS = re.compile(r"(?:\bSET|,)\s*(?:\w+\.)?(?:final_)?status\s*=", re.IGNORECASE)

@@ -43,6 +43,11 @@ def short(text: str) -> str:
     return text.replace("}}", "and 1 or 1 }}")
 
 
+def bare(text: str) -> str:
+    """An expression without its braces."""
+    return text.removeprefix("{{").removesuffix("}}").strip()
+
+
 def of_b(**keys: object) -> Document:
     """A step behind `a`."""
     return document(step("a"), step("b", "a", **keys))
@@ -55,6 +60,9 @@ PLACES: dict[str, tuple[str, Callable[[str], Document]]] = {
     "`queue`": ("steps[1].queue", lambda text: of_b(queue=f"q{short(text)}")),
     "`timeout`": ("steps[1].timeout", lambda text: of_b(timeout=short(text))),
     "`total_timeout`": ("steps[1].total_timeout", lambda text: of_b(total_timeout=short(text))),
+    "`with_items`": ("steps[1].with_items", lambda text: of_b(with_items=f"{{{{ [1] if ({bare(text)}) else [] }}}}")),
+    "`input` of an item": ("steps[1].input.x", lambda text: of_b(with_items=[1], input={"x": text})),
+    "`timeout` of an item": ("steps[1].timeout", lambda text: of_b(with_items=[1], timeout=short(text))),
     "`input` of a `pass` step": ("steps[1].input", lambda text: of_b(**{"pass": True, "input": text})),
     "`output`": ("output", lambda text: document(step("a"), output=text)),
     "`input` of a function's step": ("steps[1].input.x", lambda text: of_b(input={"x": text})),
@@ -81,7 +89,7 @@ THERE = {place: set(re.findall("`([a-z]+)`", names)) for cell, names in TABLE fo
 
 def test_the_page_has_the_names_of_every_place() -> None:
     assert THERE.keys() == PLACES.keys()
-    assert set().union(*THERE.values()) == set(NAMES) - {"item", "index"}
+    assert set().union(*THERE.values()) == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

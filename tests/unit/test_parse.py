@@ -22,6 +22,7 @@ from orchestrator.domain.definition import (
     Step,
     StepKind,
     TriggerRule,
+    WithItems,
 )
 from orchestrator.domain.graph import make_plan
 from orchestrator.domain.limits import Limits
@@ -348,14 +349,6 @@ def test_a_value_that_does_not_fit_is_told_by_its_path(keys: dict[str, Any], pat
     assert made[f"steps[1].{path}"].startswith(message)
 
 
-@pytest.mark.parametrize("key", ["with_items"])
-def test_keys_of_the_format_that_are_not_run_yet_say_so(key: str) -> None:
-    words = f"'{key}' is part of the format but is not available in this release"
-    assert told(document({"name": "a", key: None}))[f"steps[0].{key}"] == words
-    assert told(document(step("a", **{key: 1}))) == {f"steps[0].{key}": words}
-    assert told(document(step("a"), defaults={key: 1})) == {f"defaults.{key}": words}
-
-
 @pytest.mark.parametrize(
     ("keys", "path", "message"),
     [
@@ -399,6 +392,49 @@ def test_a_sleep_that_cannot_be_is_told(value: Any) -> None:
     assert list(told(document({"name": "a", "sleep": value}))) == ["steps[0].sleep"]
 
 
+@pytest.mark.parametrize("items", ["{{ input.xs }}", [1, 2], [], {"items": "{{ input.xs }}"}, {"items": {"a": 1}}])
+def test_items_are_a_template_or_are_written_down(items: Any) -> None:
+    asked = parse(document(step("a", with_items=items))).steps[0].with_items
+    assert asked is not None
+    assert asked.items == (items["items"] if isinstance(items, dict) else items)
+
+
+def test_a_map_says_more_about_items() -> None:
+    said = {"items": [1], "concurrency": 3, "batch_size": 2.0, "fail_fast": True, "max_failures": "12.5%"}
+    asked = parse(document(step("a", with_items=said))).steps[0].with_items
+    assert asked == WithItems([1], concurrency=3, batch_size=2, fail_fast=True, max_failures="12.5%")
+    assert parse(document(step("a", with_items=[1]))).steps[0].with_items == WithItems([1])
+
+
+@pytest.mark.parametrize(
+    ("items", "path", "message"),
+    [
+        ("input.xs", "", "must be a template, a list, or a map with 'items', not text"),
+        (5, "", "must be a template, a list, or a map with 'items', not a number"),
+        (None, "", "must not be null"),
+        ({}, ".items", "is required"),
+        ({"items": "xs"}, ".items", "must be a template, a list or a map, not text"),
+        ({"items": [], "concurrency": 0}, ".concurrency", "must be from 1 to 1048576, not 0"),
+        ({"items": [], "batch_size": 1.5}, ".batch_size", "must be a whole number, not 1.5"),
+        ({"items": [], "fail_fast": "yes"}, ".fail_fast", "must be true or false, not text"),
+        ({"items": [], "max_failures": "many"}, ".max_failures", "must be a whole number, or a share of all items"),
+        ({"items": [], "max_failures": "100.5%"}, ".max_failures", "must be a whole number, or a share of all items"),
+        ({"items": [], "max_failures": -1}, ".max_failures", "must be from 0 to 1048576, not -1"),
+        ({"items": [], "limit": 1}, ".limit", "there is no such key in with_items"),
+    ],
+)
+def test_what_is_wrong_with_items_is_told_by_its_path(items: Any, path: str, message: str) -> None:
+    made = told(document(step("a", with_items=items)))
+    assert list(made) == [f"steps[0].with_items{path}"]
+    assert made[f"steps[0].with_items{path}"].startswith(message)
+
+
+@pytest.mark.parametrize("where", ["defaults", "on_finish"])
+def test_items_are_for_steps_only(where: str) -> None:
+    made: dict[str, Any] = {"with_items": [1]} | ({"function": "f"} if where == "on_finish" else {})
+    assert "there is no such key" in told(document(step("a"), **{where: made}))[f"{where}.with_items"]
+
+
 @pytest.mark.parametrize("name", ["celery:", "celery: x"])
 def test_a_celery_function_names_a_task(name: str) -> None:
     assert told(document(step("a", function=name))) == {"steps[0].function": "must name a Celery task"}
@@ -436,8 +472,6 @@ def test_an_unknown_key_that_is_like_none_is_told_with_those_there_are() -> None
     (problem,) = problems(document(step("a", retry={"zzz": 1})))
     assert problem.hint is not None
     assert problem.hint.startswith("its keys are max_attempts, delay, backoff")
-    (problem,) = problems(document(step("a", qqqqq=1)))
-    assert "with_items" not in str(problem.hint)
 
 
 @pytest.mark.parametrize("key", ["name", "depends_on", "pass", "label", "description"])

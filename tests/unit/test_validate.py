@@ -244,8 +244,11 @@ def test_a_pass_step_has_no_secrets() -> None:
         ("{{ steps.charge.ouput }}", "'steps.charge' has no 'ouput', but status, output, error, attempt", "'output'"),
         ("{{ steps.charge.error.mesage }}", "'steps.charge.error' has no 'mesage', but type, message", "'message'"),
         ("{{ run.idd }}", "'run' has no 'idd'", "'id'"),
-        ("{{ item.x }}", "'item' is for 'with_items', which is not available in this release", None),
-        ("{{ steps.charge['items'] }}", "'steps.charge.items' is for 'with_items'", None),
+        (
+            "{{ steps.charge['items'] }}",
+            "'steps.charge.items' is for steps with 'with_items', and 'charge' has none",
+            None,
+        ),
         ("{{ steps.b.output }}", "step 'b' reads itself", None),
         ("{{ steps.on_finish.output }}", "'on_finish' runs after this", None),
     ],
@@ -256,6 +259,44 @@ def test_a_name_that_is_not_there_is_told_with_a_hint(text: str, message: str, h
     assert problem.path == "steps[1].input.x"
     assert problem.message.startswith(message)
     assert problem.hint == (hint and f"did you mean {hint}?")
+
+
+@pytest.mark.parametrize("key", ["input", "timeout"])
+def test_an_item_is_known_where_it_is_attempted(key: str) -> None:
+    keys = {"input": {"x": "{{ item }}", "i": "{{ index }}"}} if key == "input" else {"timeout": "{{ item + index }}"}
+    assert parse(document(step("a", with_items=[1], **keys))).steps
+    told = problems(document(step("a", **keys)))
+    assert {p.message.partition(",")[0] for p in told} <= {
+        "'item' is not there in this place",
+        "'index' is not there in this place",
+    }
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize("key", ["when", "queue", "total_timeout", "with_items", "publish"])
+def test_an_item_is_not_known_elsewhere(key: str) -> None:
+    value: Any = {"v": "{{ item }}"} if key == "publish" else "{{ item }}"
+    (problem,) = problems(document(step("a", **({"with_items": [1]} | {key: value}))))
+    assert problem.message.startswith("'item' is not there in this place, but in 'input' and 'timeout' of a step with")
+
+
+@pytest.mark.parametrize(
+    ("written", "path"), [("{{ steps.b.output }}", ""), ({"items": ["{{ steps.b.output }}"]}, ".items[0]")]
+)
+def test_the_items_read_what_is_upstream(written: Any, path: str) -> None:
+    (problem,) = problems(document(step("a", with_items=written), step("b")))
+    assert (problem.path, problem.hint) == (f"steps[0].with_items{path}", "let 'a' depend on it")
+
+
+@pytest.mark.parametrize("kind", [{"pass": True}, {"sleep": 5}])
+def test_items_go_with_functions(kind: dict[str, Any]) -> None:
+    (problem,) = problems(document({"name": "a", "with_items": [1], **kind}))
+    assert problem.message == f"goes with 'function' steps, and this is a '{next(iter(kind))}' step"
+
+
+def test_counts_of_items_are_read_of_steps_that_have_them() -> None:
+    reads = step("b", "a", input={"n": "{{ steps.a.items.failed }}"})
+    assert parse(document(step("a", with_items=[1]), reads)).steps
 
 
 def test_a_step_that_is_read_must_be_upstream() -> None:

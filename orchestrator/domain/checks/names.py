@@ -9,7 +9,7 @@ from orchestrator.domain.checks.findings import Draft, Findings
 from orchestrator.domain.definition import HANDLER_NAMES
 from orchestrator.domain.expressions import References
 
-_STEP_PARTS = ("status", "output", "error", "attempt")
+_STEP_PARTS = ("status", "output", "error", "attempt", "items")
 _ERROR_PARTS = ("type", "message")
 _RUN_PARTS = (
     "id",
@@ -25,7 +25,6 @@ _RUN_PARTS = (
     "status",
     "error",
 )
-_ITEM_NAMES = ("item", "index")
 # Where the names can be used that are not there everywhere.
 _ELSEWHERE = {
     "secrets": "the input of a step that calls a function",
@@ -34,6 +33,8 @@ _ELSEWHERE = {
     "attempt": "'retry.while'",
     "steps": "steps, handlers and 'output'",
     "vars": "steps, handlers and 'output'",
+    "item": "'input' and 'timeout' of a step with 'with_items'",
+    "index": "'input' and 'timeout' of a step with 'with_items'",
 }
 
 
@@ -56,7 +57,7 @@ def check_names(path: str, used: References, reader: Reader, draft: Draft, findi
     for root in sorted(used.roots - reader.roots):
         _add_root(path, root, reader, draft, findings)
     for parts in sorted(used.paths):
-        _check_parts(path, parts, reader, findings)
+        _check_parts(path, parts, reader, draft, findings)
     for name in sorted(used.steps):
         if _is_step(path, name, reader, draft, findings):
             yield name
@@ -64,9 +65,7 @@ def check_names(path: str, used: References, reader: Reader, draft: Draft, findi
 
 def _add_root(path: str, root: str, reader: Reader, draft: Draft, findings: Findings) -> None:
     there = ", ".join(sorted(reader.roots))
-    if root in _ITEM_NAMES:
-        findings.add(path, f"'{root}' is for 'with_items', which is not available in this release")
-    elif root in _ELSEWHERE:
+    if root in _ELSEWHERE:
         findings.add(path, f"'{root}' is not there in this place, but in {_ELSEWHERE[root]}", f"there are {there}")
     elif root in draft.names and "steps" in reader.roots:
         findings.add(path, f"'{root}' is not defined", f"did you mean 'steps.{root}'?")
@@ -75,11 +74,14 @@ def _add_root(path: str, root: str, reader: Reader, draft: Draft, findings: Find
         findings.add(path, f"'{root:.80}' is not defined; there are {there}", hint)
 
 
-def _check_parts(path: str, parts: tuple[str, ...], reader: Reader, findings: Findings) -> None:
+def _check_parts(path: str, parts: tuple[str, ...], reader: Reader, draft: Draft, findings: Findings) -> None:
     if parts[0] not in reader.roots:
         return
     if parts[0] == "steps" and len(parts) > 2:
         _check_part(path, f"steps.{parts[1]}", parts[2], _STEP_PARTS, findings)
+        step = draft.names.get(parts[1])
+        if parts[2] == "items" and step is not None and step.with_items is None:
+            findings.add(path, f"'steps.{parts[1]}.items' is for steps with 'with_items', and '{parts[1]}' has none")
         if parts[2] == "error" and len(parts) > 3:
             _check_part(path, f"steps.{parts[1]}.error", parts[3], _ERROR_PARTS, findings)
     elif parts[0] == "run" and len(parts) > 1:
@@ -90,9 +92,6 @@ def _check_parts(path: str, parts: tuple[str, ...], reader: Reader, findings: Fi
 
 def _check_part(path: str, owner: str, part: str, known: tuple[str, ...], findings: Findings) -> None:
     if part in known:
-        return
-    if part == "items" and known is _STEP_PARTS:
-        findings.add(path, f"'{owner}.items' is for 'with_items', which is not available in this release")
         return
     findings.add(path, f"'{owner:.120}' has no '{part:.80}', but {', '.join(known)}", findings.near(part, known))
 

@@ -8,6 +8,7 @@ from typing import Any
 from orchestrator.domain.checks.findings import Draft, Findings
 from orchestrator.domain.checks.schemas import schema_problems
 from orchestrator.domain.definition import EdgeOn, OnError, Step, StepKind, WaitFor
+from orchestrator.domain.items import MOST_FANS
 from orchestrator.domain.paths import child
 from orchestrator.domain.sandbox.words import kind
 
@@ -24,6 +25,9 @@ def check_steps(draft: Draft, findings: Findings) -> None:
         _check_start(draft, index, step, findings)
         if step.compensate is not None:
             _check_undo(draft, index, step.compensate, findings)
+    fans = [index for index, step in enumerate(draft.definition.steps) if step.with_items is not None]
+    if len(fans) > MOST_FANS:
+        findings.add(f"steps[{fans[MOST_FANS]}].with_items", f"at most {MOST_FANS} steps of a workflow may have items")
     _check_defaults(draft, findings)
     for key in ("concurrency_key", "on_limit"):
         if draft.document.get(key) is not None and draft.definition.max_active_runs is None:
@@ -44,6 +48,8 @@ def _check_body(step: Step, place: Place, findings: Findings) -> None:
         findings.add(place("cache"), "goes with a function, whose result it keeps")
     if step.slots != 1 and step.pool is None:
         findings.add(place("slots"), "says how many slots of a 'pool' it takes, but no pool is named")
+    if step.with_items is not None and step.kind is not StepKind.FUNCTION:
+        findings.add(place("with_items"), f"goes with 'function' steps, and this is a '{step.kind}' step")
     if step.wait_for is not None:
         _check_wait(step.wait_for, place("wait_for"), findings)
     retry = step.retry

@@ -23,6 +23,7 @@ SUCCESS = STEP | {"result"}
 FAILURE = STEP | {"error"}
 EDGE = STEP | {"result", "error"}
 AGAIN = EDGE | {"attempt"}
+ITEM = frozenset({"item", "index"})
 
 _ROOTS = {
     "publish": SUCCESS,
@@ -75,6 +76,9 @@ class _Checker:
         self._body(step, place, partial(Reader, step=step.name))
         if step.compensate is not None:
             self._body(step.compensate, lambda key: child(place("compensate"), key), Reader)
+        if step.with_items is not None:
+            within = ".items" if isinstance(self.draft.raw(index).get("with_items"), dict) else ""
+            self.value(place("with_items") + within, step.with_items.items, Reader(STEP, step.name))
         for at, edge in enumerate(step.depends_on):
             if edge.when is not None:
                 self._edge(edge, child(edge_place(self.draft, index, at), "when"))
@@ -85,7 +89,10 @@ class _Checker:
 
     def _body(self, step: Step, place: Place, reads: Reads) -> None:
         called = step.kind is StepKind.FUNCTION
-        self._templates(step, place, reads, {"input": CALL if called else STEP} | _ROOTS)
+        roots = {"input": CALL if called else STEP} | _ROOTS
+        if step.with_items is not None:
+            roots |= {key: roots[key] | ITEM for key in ("input", "timeout")}
+        self._templates(step, place, reads, roots)
         if step.when is not None:
             self._expression(place("when"), step.when, reads(STEP))
         if step.retry is not None and step.retry.while_ is not None:
@@ -100,7 +107,7 @@ class _Checker:
                 self.value(place(key), value, reads(names))
         if step.cache is not None:
             for key, asked in (("key", step.cache.key), ("ttl", step.cache.ttl)):
-                self.value(child(place("cache"), key), asked, reads(STEP))
+                self.value(child(place("cache"), key), asked, reads(STEP | ITEM if step.with_items else STEP))
         if step.wait_for is not None:
             for at, value in _asked(step.wait_for, place("wait_for")):
                 self.value(at, value, reads(STEP))

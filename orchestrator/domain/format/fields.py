@@ -11,7 +11,7 @@ from marshmallow import ValidationError, fields
 
 from orchestrator.domain.celery_task import PREFIX
 from orchestrator.domain.definition import HANDLER_NAMES
-from orchestrator.domain.format.messages import NULL, QUOTES, REQUIRED, Message, not_a, unavailable, wrong
+from orchestrator.domain.format.messages import NULL, QUOTES, REQUIRED, not_a, wrong
 from orchestrator.domain.near import near_hint
 from orchestrator.domain.times import TEN_YEARS
 
@@ -290,21 +290,6 @@ class Schema(Part):
 
     def shape(self) -> dict[str, Any]:
         return {"type": "object"}
-
-
-class Unavailable(Part):
-    """A key of the format that this release does not run."""
-
-    def __init__(self, key: str):
-        super().__init__("Not available in this release.", nullable=False)
-        self.message = Message(unavailable(key))
-        self.error_messages["null"] = self.message
-
-    def check(self, value: Any) -> None:
-        raise ValidationError([self.message])
-
-    def shape(self) -> dict[str, Any]:
-        return {"not": {}}
 
 
 def alternatives(shape: dict[str, Any]) -> dict[str, Any]:

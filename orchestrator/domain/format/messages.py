@@ -42,8 +42,3 @@ def wrong(text: str, hint: Hint = None) -> ValidationError:
 def not_a(expected: str, value: Any, hint: Hint = None) -> ValidationError:
     """The error for a value of another kind: `must be text, not a number`."""
     return wrong(f"must be {expected}, not {kind(value)}", hint)
-
-
-def unavailable(key: str) -> str:
-    """What is said about parts of the format that this release does not run."""
-    return f"'{key}' is part of the format but is not available in this release"

@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import EXCLUDE, ValidationError, fields, validates_schema
 from marshmallow import Schema as Marshmallow
 
-from orchestrator.domain.format.fields import Name, Part, Unavailable
+from orchestrator.domain.format.fields import Name, Part
 from orchestrator.domain.format.messages import NOT_A_MAP, NULL, Message, not_a, wrong
 from orchestrator.domain.near import near_hint
 
@@ -70,11 +70,7 @@ def _near_key(key: str, known: Mapping[str, Any]) -> str:
     elsewhere = _ELSEWHERE.get(key)
     if elsewhere in known:
         return f"did you mean '{elsewhere}'?"
-    return near_hint(key, known) or f"its keys are {', '.join(_offered(known))}"
-
-
-def _offered(known: Mapping[str, Any]) -> list[str]:
-    return [key for key, field in known.items() if not isinstance(field, Unavailable)]
+    return near_hint(key, known) or f"its keys are {', '.join(known)}"
 
 
 class Map(fields.Nested):

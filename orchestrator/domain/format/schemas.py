@@ -28,9 +28,9 @@ from orchestrator.domain.format.fields import (
     StepName,
     Text,
     Texts,
-    Unavailable,
     Variables,
 )
+from orchestrator.domain.format.items import ItemsSchema, WithItems
 from orchestrator.domain.format.nested import Edges, Map, Steps, Strict
 from orchestrator.domain.format.waits import EventName, FormFields, Sleep, WorkflowName
 
@@ -97,13 +97,7 @@ class WaitForSchema(Strict):
     )
 
 
-class _Unavailable(Strict):
-    """Keys of a step that this release does not run."""
-
-    with_items = Unavailable("with_items")
-
-
-class _Body(_Unavailable):
+class _Body(Strict):
     """What steps, handlers and defaults have in common."""
 
     function = FunctionName("The registered function that the step calls.", nullable=False)
@@ -161,6 +155,9 @@ class StepSchema(_Body, _Doing, _Edged):
 
     name = StepName("The step's name, unique in the workflow.", required=True)
     compensate = Map(HandlerSchema, "What undoes the step: runs if it succeeded and the run fails or is canceled.")
+    with_items = WithItems(
+        ItemsSchema, "Call the function for each item: a template that gives a list or a map, or a map that says more."
+    )
     depends_on = Edges(EdgeSchema, "The steps that must end before this one: names, or maps of step, on and when.")
     label = Text("What people see instead of the name.")
     description = Text("For people.")

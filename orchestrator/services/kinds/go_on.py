@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.domain.definition import Step, StepKind
+from orchestrator.domain.items import is_item
 from orchestrator.domain.outcome import Outcome
 from orchestrator.errors import ExpressionError
 from orchestrator.services.claim import Claimed, NotPrepared, refused, seconds
@@ -10,6 +11,7 @@ from orchestrator.services.engine import Engine
 from orchestrator.services.kinds.child import child
 from orchestrator.services.kinds.event import wait_for
 from orchestrator.services.kinds.half import Half, Kind, Turn
+from orchestrator.services.kinds.items import with_items
 from orchestrator.services.kinds.sleep import sleep
 from orchestrator.services.scope import RunScope
 from orchestrator.store import steps
@@ -17,26 +19,34 @@ from orchestrator.store import steps
 KINDS: dict[StepKind, Kind] = {StepKind.SLEEP: sleep, StepKind.WAIT_FOR: wait_for, StepKind.WORKFLOW: child}
 
 
-def go_on(engine: Engine, claimed: Claimed, step: Step) -> Turn:
+def kind_of(step: Step, position: int) -> Kind | None:
+    """What goes on with the step, or an item of it, whose row has this position; None where a function is called."""
+    if step.with_items is not None and not is_item(position):
+        return with_items
+    return KINDS.get(step.kind)
+
+
+def go_on(engine: Engine, claimed: Claimed, kind: Kind) -> Turn:
     """What the attempt's next half comes to."""
     try:
+        plan = engine.plan(claimed.revision_id)
         with engine.db.transaction(lazy=True) as conn:
-            return _turn(
-                engine, claimed, step, RunScope(engine, conn, engine.plan(claimed.revision_id), claimed.run_id)
-            )
+            turn = _turn(engine, claimed, kind, RunScope(engine, conn, plan, claimed.run_id))
+        return turn if turn.then is None else turn.then()
     except ExpressionError as error:
         ended: NotPrepared = refused(engine, error)
         return Turn(ended.outcome)
 
 
-def _turn(engine: Engine, claimed: Claimed, step: Step, scope: RunScope) -> Turn:
+def _turn(engine: Engine, claimed: Claimed, kind: Kind, scope: RunScope) -> Turn:
     row = steps.load_half(scope.conn, claimed.step_id, claimed.token)
     if row is None:
         return Turn(Outcome.lost("its claim no longer holds"))
+    step = engine.attempted(scope.plan, claimed.position)
     half = Half(engine, scope.conn, claimed, step, scope, row.wait, row.now, row.used_up)
     if row.wait is None:
         _arm(half)
-    return KINDS[step.kind](half)
+    return kind(half)
 
 
 def _arm(half: Half) -> None:

@@ -36,10 +36,14 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a half came to: the outcome, and the JSON text of the input it rendered, if there is any."""
+    """What a half came to: the outcome, and the JSON text of the input it rendered, if there is any.
+
+    `then`: what is to be done once the half's transaction is committed; its turn takes the place of this one.
+    """
 
     outcome: Outcome
     input_json: str | None = None
+    then: Callable[[], Turn] | None = None
 
 
 # Each kind is one such function; it may raise `ExpressionError`, which ends the step.

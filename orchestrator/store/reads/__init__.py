@@ -23,6 +23,7 @@ from orchestrator.store.reads.events import list_events
 from orchestrator.store.reads.family import list_family
 from orchestrator.store.reads.find import find_run
 from orchestrator.store.reads.functions import list_functions
+from orchestrator.store.reads.items import list_items
 from orchestrator.store.reads.logs import last_logs, list_logs
 from orchestrator.store.reads.packs import list_packs
 from orchestrator.store.reads.page import Page
@@ -53,6 +54,7 @@ __all__ = [
     "list_events",
     "list_family",
     "list_functions",
+    "list_items",
     "list_logs",
     "list_packs",
     "list_pools",

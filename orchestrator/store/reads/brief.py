@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
 from orchestrator.store.db import Database
+from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.steps import unknown_step
 
 
@@ -63,7 +64,7 @@ class StepBrief:
     """A step without its input and output.
 
     `max_attempts` is the number of the last attempt it may have, lost ones and those before an operator's retry
-    included, so that "attempt 3 of 4" is always true.
+    included, so that "attempt 3 of 4" is always true. `items_*`: of a step with items, once it was expanded.
     """
 
     position: int
@@ -88,9 +89,12 @@ class StepBrief:
     hold_reason: str | None = None
     reused: bool = False
     child: dict[str, Any] | None = None  # `run_id`, `workflow` and `status` of the run it started last
+    items_total: int | None = None
+    items_ended: int | None = None
+    items_failed: int | None = None
 
 
-_BRIEF = """
+_BRIEF = f"""
 SELECT s.position, s.name, s.status, s.reason, s.attempt,
   s.attempt_base + s.lost_count + s.max_attempts AS max_attempts,
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.queue,
@@ -101,9 +105,10 @@ SELECT s.position, s.name, s.status, s.reason, s.attempt,
     SELECT json_build_object('run_id', c.id, 'workflow', w.name, 'status', c.status)
     FROM workflow_children k JOIN workflow_runs c ON c.id = k.child_run_id JOIN workflows w ON w.id = c.workflow_id
     WHERE k.parent_step_id = coalesce(s.reused_step_id, s.id) ORDER BY k.attempt DESC LIMIT 1) END AS child,
-  s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused
+  s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused,
+  s.items_total, s.items_made - s.items_open AS items_ended, s.items_failed
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
-WHERE s.run_id = :run_id {statuses} ORDER BY s.position LIMIT :limit
+WHERE s.run_id = :run_id AND s.{STEPS_ONLY} {{statuses}} ORDER BY s.position LIMIT :limit
 """
 _ALL = text(_BRIEF.format(statuses=""))
 _SOME = text(_BRIEF.format(statuses="AND s.status = ANY(:statuses)"))
@@ -130,7 +135,10 @@ def get_brief(conn: Connection, run_id: str, name: str) -> StepBrief:
 
 
 def _step_brief(row: Row[Any]) -> StepBrief:
-    return StepBrief(**{**row._mapping, "status": StepStatus(row.status)})
+    brief = StepBrief(**{**row._mapping, "status": StepStatus(row.status)})
+    if not brief.wait or brief.items_total is None:
+        return brief
+    return replace(brief, wait={**brief.wait, "ended": brief.items_ended, "failed": brief.items_failed})
 
 
 def run_statuses(db: Database, run_ids: Sequence[str]) -> dict[str, RunStatus]:
@@ -145,7 +153,9 @@ def run_statuses(db: Database, run_ids: Sequence[str]) -> dict[str, RunStatus]:
     return {run_id: RunStatus(rows[run_id]) for run_id in run_ids}
 
 
-_STATUSES = text("SELECT position, status FROM workflow_run_steps WHERE run_id = :run_id ORDER BY position")
+_STATUSES = text(f"""
+SELECT position, status FROM workflow_run_steps WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position
+""")
 
 
 def step_statuses(conn: Connection, run_id: str) -> dict[int, StepStatus]:

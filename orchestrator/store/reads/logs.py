@@ -6,12 +6,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from orchestrator.store.reads.items import item_id
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 from orchestrator.store.reads.steps import step_id
 
 _LIST = """
-SELECT l.id, s.name AS step, l.attempt, l.at, l.stream, l.level, l.message
+SELECT l.id, s.name AS step, s.item_index AS item, l.attempt, l.at, l.stream, l.level, l.message
 FROM step_logs l JOIN workflow_run_steps s ON s.id = l.step_id
 WHERE l.run_id = :run_id AND l.id > :after {step} {attempt} ORDER BY l.id LIMIT :limit
 """
@@ -25,15 +26,18 @@ def list_logs(
     after_id: str | int | None = None,
     limit: int = 500,
     *,
+    item: int | None = None,
     secrets: RunSecrets | None = None,
 ) -> Page:
-    """A page of log lines in the order they were stored, of one step or of all; raises `NotFound` for the step.
+    """A page of log lines in the order they were stored, of one step, one `item` of it (by index) or of all.
+
+    Those of a step are those of its items too. Raises `NotFound` for the step or item.
 
     Who follows a run must not take the last id read as the end of what can come: see services/tail.py.
     """
     values: dict[str, Any] = {"run_id": run_id, "after": number_cursor(after_id) or 0, "limit": limit + 1}
     if step is not None:
-        values["step_id"] = step_id(conn, run_id, step)
+        values["step_id"] = step_id(conn, run_id, step) if item is None else item_id(conn, run_id, step, item)
     if attempt is not None:
         values["attempt"] = attempt
     rows = conn.execute(_statement(step is not None, attempt is not None), values).all()
@@ -41,10 +45,13 @@ def list_logs(
     return page_of(rows, limit, lambda row: _shape(row, hidden), lambda row: str(row.id))
 
 
-_LAST = text("""
-SELECT l.id, s.name AS step, l.attempt, l.at, l.stream, l.level, l.message
+# Of a step, of an item, and of the items of a step.
+_OF_STEP = """(l.step_id = :step_id
+  OR s.item_of = (SELECT o.position FROM workflow_run_steps o WHERE o.id = :step_id AND o.item_of IS NULL))"""
+_LAST = text(f"""
+SELECT l.id, s.name AS step, s.item_index AS item, l.attempt, l.at, l.stream, l.level, l.message
 FROM step_logs l JOIN workflow_run_steps s ON s.id = l.step_id
-WHERE l.run_id = :run_id AND l.step_id = :step_id ORDER BY l.id DESC LIMIT :count
+WHERE l.run_id = :run_id AND {_OF_STEP} ORDER BY l.id DESC LIMIT :count
 """)
 
 
@@ -57,7 +64,7 @@ def last_logs(conn: Connection, run_id: str, step: str, count: int) -> list[dict
 
 
 def _statement(of_step: bool, of_attempt: bool) -> Any:
-    step = "AND l.step_id = :step_id" if of_step else ""
+    step = f"AND {_OF_STEP}" if of_step else ""
     return text(_LIST.format(step=step, attempt="AND l.attempt = :attempt" if of_attempt else ""))
 
 
@@ -65,6 +72,7 @@ def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
     return {
         "id": row.id,
         "step": row.step,
+        "item": row.item,
         "attempt": row.attempt,
         "at": iso(row.at),
         "stream": row.stream,

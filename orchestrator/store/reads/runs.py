@@ -13,6 +13,7 @@ from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.states import RunStatus
 from orchestrator.errors import NotFound, unknown_run
 from orchestrator.ids import is_id
+from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.page import Page, id_cursor, iso
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, secrets_of
 from orchestrator.store.workflows import find_app, name_key
@@ -181,9 +182,9 @@ def _shape(row: Row[Any], secrets: RunSecrets, counts: Mapping[str, int]) -> dic
     }
 
 
-_COUNTS = text("""
+_COUNTS = text(f"""
 SELECT run_id, status, count(*) AS steps FROM workflow_run_steps
-WHERE run_id = ANY(CAST(:ids AS uuid[])) GROUP BY run_id, status ORDER BY run_id, status
+WHERE run_id = ANY(CAST(:ids AS uuid[])) AND {STEPS_ONLY} GROUP BY run_id, status ORDER BY run_id, status
 """)
 
 

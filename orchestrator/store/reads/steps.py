@@ -11,22 +11,30 @@ from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.secret_fields import mask_fields
 from orchestrator.domain.states import StepStatus
 from orchestrator.errors import NotFound, unknown_run
+from orchestrator.store.item_columns import STEPS_ONLY
+from orchestrator.store.item_rows import filled
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.runs import count_steps
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, load_secrets
 
+# How many of a step's items are in each state: counted while it goes on, and kept at its end.
+ITEMS = """CASE WHEN s.items_total IS NOT NULL THEN coalesce(CASE WHEN s.finished_at IS NOT NULL THEN s.items END,
+  (SELECT json_object_agg(c.status, c.n) FROM (SELECT i.status, count(*) AS n FROM workflow_run_steps i
+    WHERE i.run_id = s.run_id AND i.position >= s.items_first AND i.position < s.items_first + s.items_made
+    GROUP BY i.status) c), json_build_object()) END"""
 # `attempt` is the number of the latest attempt, lost ones and those before an operator's retry included;
 # `max_attempts` does not count these.
-_SHAPE = """
+_SHAPE = f"""
 SELECT s.position, s.id, s.name, s.status, s.reason, s.attempt, s.max_attempts, s.input, s.output, s.error, s.queue,
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.ready_at, s.started_at, s.finished_at, s.next_attempt_at,
-  s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused, k.child_run_id, k.child_revision_id
+  s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused, k.child_run_id, k.child_revision_id,
+  {ITEMS} AS items
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id LEFT JOIN LATERAL (
   SELECT k.child_run_id, c.revision_id AS child_revision_id
   FROM workflow_children k JOIN workflow_runs c ON c.id = k.child_run_id
   WHERE s.function IS NULL AND k.parent_step_id = coalesce(s.reused_step_id, s.id) ORDER BY k.attempt DESC LIMIT 1
 ) k ON true
-WHERE s.run_id = :run_id
+WHERE s.run_id = :run_id AND s.{STEPS_ONLY}
 """
 _PAGE = f"{_SHAPE} AND s.position > :after {{status}} ORDER BY s.position LIMIT :limit"
 _ANY_STATUS = text(_PAGE.format(status=""))
@@ -72,10 +80,15 @@ def get_step(conn: Connection, run_id: str, name: str) -> dict[str, Any]:
     return _shape(row, load_secrets(conn, run_id), _child_schemas(conn, [row]))
 
 
+_ID = text(f"""
+SELECT id FROM workflow_run_steps WHERE run_id = :run_id AND name = :name AND {STEPS_ONLY} ORDER BY position LIMIT 1
+""")
+_NAMES = text(f"SELECT name FROM workflow_run_steps WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position")
+
+
 def step_id(conn: Connection, run_id: str, name: str) -> str:
     """The id of the step of this name; raises `NotFound` naming a near one."""
-    found = text("SELECT id FROM workflow_run_steps WHERE run_id = :run_id AND name = :name ORDER BY position LIMIT 1")
-    id = conn.execute(found, {"run_id": run_id, "name": name}).scalar()
+    id = conn.execute(_ID, {"run_id": run_id, "name": name}).scalar()
     if id is None:
         raise unknown_step(conn, run_id, name)
     return str(id)
@@ -83,8 +96,7 @@ def step_id(conn: Connection, run_id: str, name: str) -> str:
 
 def unknown_step(conn: Connection, run_id: str, name: str) -> NotFound:
     """What to say of a name no step of the run has."""
-    names = text("SELECT name FROM workflow_run_steps WHERE run_id = :run_id ORDER BY position")
-    known = conn.execute(names, {"run_id": run_id}).scalars().all()
+    known = conn.execute(_NAMES, {"run_id": run_id}).scalars().all()
     if not known:
         return unknown_run(run_id)
     return NotFound(f"the run has no step '{name}'{did_you_mean(name, known)}")
@@ -115,7 +127,7 @@ def _shape(row: Row[Any], secrets: RunSecrets, schemas: Mapping[str, tuple[Any, 
         "finished_at": iso(row.finished_at),
         "next_attempt_at": iso(row.next_attempt_at),
         "child_run_id": str(row.child_run_id) if row.child_run_id else None,
-        "items": None,
+        "items": None if row.items is None else filled(row.items),
         "held": {"at": iso(row.held_at), "by": row.held_by, "reason": row.hold_reason} if row.held_at else None,
         "reused": row.reused,
     }

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, STEP_OPEN, STEP_TERMINAL
+from orchestrator.store.item_columns import item_columns
 from orchestrator.store.tables.base import NOW, Id, Instant, metadata, one_of
 
 workflow_runs = Table(
@@ -170,6 +171,7 @@ workflow_run_steps = Table(
     Column("hold_reason", Text),
     # The step of an earlier run whose end it took over (services/rerun.py).
     Column("reused_step_id", Id),
+    *item_columns(),
     UniqueConstraint("run_id", "position"),
     CheckConstraint(f"status IN {one_of(STEP_OPEN | STEP_TERMINAL)}", name="status"),
     CheckConstraint(f"(finished_at IS NOT NULL) = (status IN {one_of(STEP_TERMINAL)})", name="finished"),

@@ -102,7 +102,7 @@ def test_log_lines_are_chosen_by_attempt_and_told_as_json_lines(cli: Cli, hands:
     assert cli("logs", "latest", "--attempt", "2").out == ""
     lines = cli("logs", "latest", "--attempt", "1", "--json").json_lines
     assert [line["message"] for line in lines] == ["one", "printed"]
-    assert list(lines[0]) == ["id", "step", "attempt", "at", "stream", "level", "message"]
+    assert list(lines[0]) == ["id", "step", "item", "attempt", "at", "stream", "level", "message"]
 
 
 def test_a_run_that_logged_nothing_says_so_on_stderr(cli: Cli, hands: Hands) -> None:

@@ -44,7 +44,7 @@ def test_a_measurement_that_failed_its_check_makes_exit_code_1(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--workloads=W1,W5"], "W5: is not one of W1, W2"),
+        (["--workloads=W1,W11"], "W11: is not one of W1, W2"),
         (["--sizes=W1=3"], "W1: a size is written like 20x50, not '3'"),
         (["--slots=0"], "--slots: wants numbers separated by commas, not '0'"),
         (["--peers=."], "--peers: names no suite of peers"),

@@ -321,3 +321,14 @@ def test_handlers_may_be_tasks_too(hands: Hands) -> None:
     assert called.kwargs == {"s": "succeeded"}
     answered(hands, called)
     assert hands.status(run_id) == "succeeded"
+
+
+def test_each_item_is_a_task_of_its_own_and_their_results_become_the_list(hands: Hands) -> None:
+    each = calling(with_items={"items": [1, 2], "max_failures": 1}, input={"x": "{{ item }}", "i": "{{ index }}"})
+    run_id, _ = call(hands, each)
+    first, second = sorted(hands.outbox.calls, key=lambda called: called.kwargs["i"])
+    assert (first.kwargs, second.kwargs) == ({"x": 1, "i": 0}, {"x": 2, "i": 1})
+    answered(hands, second, 20)
+    assert hands.status(run_id) == "running"
+    answered(hands, first, 10)
+    assert (hands.status(run_id), hands.steps(run_id)["a"]["output"]) == ("succeeded", [10, 20])

@@ -1,0 +1,31 @@
+"""Stop the items of a step: of one that has failed without them, or one of whose items failed under `fail_fast`.
+
+It is noted with the failure and carried out afterwards, in a transaction of its own, for the reason halts are
+(docs/adr/0009). What a crash leaves, the coordinator carries out.
+"""
+
+from __future__ import annotations
+
+from orchestrator.domain.states import Reason
+from orchestrator.services.advance import advance
+from orchestrator.services.close import close_run
+from orchestrator.services.engine import Engine
+from orchestrator.services.halt import follow_up
+from orchestrator.services.halt_items import cancel_items
+from orchestrator.services.scope import RunScope
+from orchestrator.store import item_rows, runs, transition
+
+
+def stop_items(engine: Engine, run_id: str, position: int) -> frozenset[str]:
+    """Carry out what was noted on the step at `position`, if anything was; the queues to dispatch."""
+    with engine.db.transaction() as conn:
+        fan = item_rows.lock_owner(conn, run_id, position)
+        if fan is None or fan.stop is None:
+            return frozenset()
+        cancel_items(conn, run_id, Reason(fan.stop), fan.first, running=True, waiting=True)
+        item_rows.recount(conn, run_id, fan.first, stopped=True)
+        if not fan.finished:
+            return frozenset(transition.wake(conn, [fan.id]))
+        plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
+        closing = close_run(conn, RunScope(engine, conn, plan, run_id), advance)
+    return follow_up(engine, run_id, closing)
