@@ -182,7 +182,7 @@ BEGIN
       INSERT INTO run_events (run_id, kind) VALUES (closing, 'run.succeeded');
       IF r.parent_waits THEN
         RETURN QUERY SELECT 'child_over', closing, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text,
-          NULL::text;
+          NULL::text, NULL::text;
       END IF;
     END LOOP;
   END IF;
