@@ -82,7 +82,8 @@ BEGIN
     UPDATE workflow_run_steps s SET status = 'succeeded', output = CAST(a.output AS json), error = NULL, reason = NULL,
       input = coalesce(CAST(a.input AS json), s.input),
       finished_at = orchestrator_now() - make_interval(secs => a.ago),
-      started_at = greatest(s.started_at, orchestrator_now() - make_interval(secs => a.ago + a.took)),
+      started_at = CASE WHEN s.wait IS NULL OR s.wait ->> 'for' = 'rate'
+        THEN greatest(s.started_at, orchestrator_now() - make_interval(secs => a.ago + a.took)) ELSE s.started_at END,
       claim_token = NULL, lease_expires_at = NULL, attempt_deadline_at = NULL, total_deadline_at = NULL
     FROM unnest(ids, tokens, outputs, inputs, took, ago) WITH ORDINALITY AS a (id, token, output, input, took, ago, i)
     WHERE s.id = a.id AND s.claim_token = a.token AND s.lease_expires_at IS NOT NULL AND a.i <> ALL (hard)

@@ -290,3 +290,14 @@ def test_the_coordinator_wakes_what_has_waited_long_enough(db: Database) -> None
     tick(hands.engine)
     hands.work()
     assert hands.status(run_id) == "succeeded"
+
+
+def test_a_step_that_waited_has_taken_as_long_as_it_waited(db: Database) -> None:
+    hands = Hands(db)
+    run_id = hands.start(document(PAID))
+    hands.work()
+    before = hands.steps(run_id)["paid"]["started_at"]
+    signal(hands.engine, run_id, "paid")
+    hands.work()
+    after = hands.steps(run_id)["paid"]
+    assert (after["status"], after["started_at"]) == ("succeeded", before)
