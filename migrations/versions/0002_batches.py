@@ -259,6 +259,7 @@ LANGUAGE plpgsql {IN_ORDER} AS $$
 #variable_conflict use_column
 DECLARE
   room int;
+  size int;
   gate text := '';
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -267,8 +268,8 @@ BEGIN
       AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL AND s.held_at IS NULL
       ORDER BY s.pool LIMIT 1);
     EXIT WHEN gate IS NULL;
-    SELECT p.slots INTO room FROM pools p WHERE p.name = gate FOR UPDATE;
-    room := coalesce(room, 0) - (SELECT coalesce(sum(s.slots), 0) FROM workflow_run_steps s WHERE s.pool = gate
+    SELECT p.slots INTO size FROM pools p WHERE p.name = gate FOR UPDATE;
+    room := coalesce(size, 0) - (SELECT coalesce(sum(s.slots), 0) FROM workflow_run_steps s WHERE s.pool = gate
       AND s.pool IS NOT NULL
       AND (s.status IN ('queued', 'running', 'waiting') OR (s.status = 'ready' AND s.wait IS NOT NULL)));
     CONTINUE WHEN room <= 0;
@@ -276,7 +277,7 @@ BEGIN
     WITH best AS (
       SELECT s.id, s.priority, s.ready_at, s.slots FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
       WHERE s.pool = gate AND s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL
-        AND s.wait IS NULL AND s.held_at IS NULL AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+        AND s.wait IS NULL AND s.held_at IS NULL AND s.slots <= size AND run.status IN ('running', 'canceling') AND run.halting IS NULL
       ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
     ), fitting AS (
       SELECT b.*, sum(b.slots) OVER (ORDER BY b.priority DESC, b.ready_at, b.id) AS taken FROM best b

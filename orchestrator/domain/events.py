@@ -11,6 +11,14 @@ from orchestrator.domain.inputs import check_payload, filled
 from orchestrator.errors import Problem
 
 APPROVAL = "approval:"
+_MOST = 255
+
+
+def is_name(value: Any) -> bool:
+    """Whether an event can have this name."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        return False
+    return len(value.removeprefix(APPROVAL)) <= _MOST
 
 
 def approval_event(step: str) -> str:

@@ -7,13 +7,15 @@ from sqlalchemy import Connection
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.rules import Decision, Tally, decide
 from orchestrator.domain.states import StepStatus
-from orchestrator.services.advanced import Advance
+from orchestrator.services.advanced import Advance, Close
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope
 from orchestrator.store import active, events, run_transition, steps
 
 
-def admit(engine: Engine, conn: Connection, workflow_id: str, key: str, advance: Advance) -> frozenset[str]:
+def admit(
+    engine: Engine, conn: Connection, workflow_id: str, key: str, advance: Advance, close: Close
+) -> frozenset[str]:
     """Start pending runs while fewer than they allow are active; the queues of their first steps.
 
     In the transaction that ended a run, or in the coordinator's. Whoever counts holds the limit's lock; it is taken
@@ -25,18 +27,22 @@ def admit(engine: Engine, conn: Connection, workflow_id: str, key: str, advance:
         plan = engine.plans.get(conn, waiting.revision_id)
         if active.count_active(conn, workflow_id, key) >= (plan.definition.max_active_runs or 1):
             break
-        queues |= _begin(engine, conn, plan, waiting.id, advance)
+        queues |= _begin(engine, conn, plan, waiting.id, advance, close)
     return queues
 
 
-def _begin(engine: Engine, conn: Connection, plan: Plan, run_id: str, advance: Advance) -> frozenset[str]:
+def _begin(engine: Engine, conn: Connection, plan: Plan, run_id: str, advance: Advance, close: Close) -> frozenset[str]:
     rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
     if not run_transition.admit_run(conn, run_id, plan.definition.timeout):
         return frozenset()
     events.record(conn, run_id, "run.admitted")
-    # Behind steps that a rerun has kept others may start.
+    # Behind steps that a rerun has kept, or an operator has marked, others may start.
     told = {position for position, row in rows.items() if row.status is StepStatus.PENDING and row.tally.done}
-    return advance(conn, RunScope(engine, conn, plan, run_id), [], sorted(told.union(first_steps(plan)))).queues
+    scope = RunScope(engine, conn, plan, run_id)
+    scope.admitting = True
+    advance(conn, scope, [], sorted(told.union(first_steps(plan))))
+    close(conn, scope, advance)  # all its steps may have ended before its turn
+    return frozenset(steps.ready_queues(conn, run_id))
 
 
 def first_steps(plan: Plan) -> list[int]:

@@ -31,3 +31,5 @@ class Advanced:
 
 # Handed from advance.py to what it calls, and what starts steps through it.
 Advance = Callable[[Connection, RunScope, Sequence[Ended], Iterable[int]], Advanced]
+# Handed from close.py likewise.
+Close = Callable[[Connection, RunScope, Advance], Advanced]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -107,7 +108,7 @@ def prepare(engine: Engine, claimed: Claimed) -> Prepared:
         step = engine.attempted(plan, claimed.position)
         scope = RunScope(engine, conn, plan, claimed.run_id, also=item_scope(engine, claimed))
         prepared, total = _prepare(engine, claimed, step, scope.render)
-        prepared = replace(prepared, keep=cached(scope, step, prepared.input_json))
+        prepared = replace(prepared, keep=cached(scope, step, prepared.kwargs, prepared.input_json))
         if prepared.timeout is None and total is None:
             return prepared
         allowed = steps.arm_deadlines(conn, claimed.step_id, claimed.token, prepared.timeout, total)
@@ -127,13 +128,14 @@ def _prepare(engine: Engine, claimed: Claimed, step: Step, render: Render) -> tu
     return Prepared(claimed, step, spec, kwargs, input_json, timeout, masker), total
 
 
-def cached(scope: RunScope, step: Step, input_json: str) -> Keep | None:
+def cached(scope: RunScope, step: Step, kwargs: Mapping[str, Any], input_json: str) -> Keep | None:
     """Under what the result is kept; raises `NotPrepared` with one that was, if it may be used again."""
     cache = step.cache
     if cache is None:
         return None
     try:
-        key = input_json if cache.key is None else storable(scope.render(cache.key), max_bytes=_MOST_KEY)[1]
+        own = cache.key is not None
+        key = storable(scope.render(cache.key), max_bytes=_MOST_KEY)[1] if own else _input_key(kwargs, input_json)
         ttl = seconds(scope.render(cache.ttl), "cache.ttl") or 0.0
     except (ExpressionError, UnstorableValue) as error:
         raise refused(scope.engine, error) from error
@@ -141,6 +143,12 @@ def cached(scope: RunScope, step: Step, input_json: str) -> Keep | None:
     if found is None:
         return Keep(key, ttl)
     raise NotPrepared(replace(Outcome.succeeded(json.loads(found), found), cached=True), input_json)
+
+
+def _input_key(kwargs: Mapping[str, Any], input_json: str) -> str:
+    """The input's JSON text; where that hides secrets, with a hash that tells other ones apart."""
+    real = json.dumps(kwargs, ensure_ascii=False, separators=(",", ":"))
+    return input_json if real == input_json else f"{input_json}{hashlib.sha256(real.encode()).hexdigest()}"
 
 
 def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict[str, Any], str] | None:

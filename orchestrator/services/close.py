@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -26,55 +27,72 @@ _STATUS_HANDLER = {
     RunStatus.FAILED: "on_failure",
     RunStatus.CANCELED: "on_cancel",
 }
+_DO_NOT_END = (RunStatus.PENDING, RunStatus.PAUSED)
 
 
 def close_run(conn: Connection, scope: RunScope, advance: Advance) -> Advanced:
     """End the run if nothing of it is open, or start its next compensation or handler.
 
     The run's row is locked last of all, and only by steps that leave no dependant open; of two that end at
-    the same time the second sees the first (docs/adr/0004). A paused run starts no handler and does not end, and
-    one that is to be stopped is ended by its halt, which knows why.
+    the same time the second sees the first (docs/adr/0004). A paused run starts no handler and does not end, nor
+    does one that waits for its turn, and one that is to be stopped is ended by its halt, which knows why.
     """
-    facts = runs.load_run(conn, scope.run_id, lock=True)
-    if facts is None or _stays_open(facts) or steps.any_open(conn, scope.run_id):
-        return Advanced()
-    if facts.handler_stage == 0:
-        facts = _decide(conn, scope, facts)
-    final = facts.final_status or RunStatus.SUCCEEDED
-    undo = _next_to_undo(conn, scope, final) if facts.handler_stage == 0 else None
+    advanced, ended = Advanced(), set[int]()
+    while not scope.closing:
+        facts = runs.load_run(conn, scope.run_id, lock=True)
+        if _stays_open(facts) or steps.any_open(conn, scope.run_id):
+            break
+        if facts.handler_stage == 0:
+            facts = _decide(conn, scope, facts)
+        final = facts.final_status or RunStatus.SUCCEEDED
+        handler = _next_handler(conn, scope, facts, final, ended)
+        if handler is None:
+            run_transition.end_run(conn, scope.run_id, final)
+            events.record(conn, scope.run_id, f"run.{final}")
+            others, child_over = _admitted(conn, scope, facts, advance), facts.parent_run_id is not None
+            return replace(advanced, others=others, child_over=child_over)
+        ended.add(handler.position)
+        advanced = _start_handler(conn, scope, handler, advance)
+    return advanced
+
+
+def _next_handler(
+    conn: Connection, scope: RunScope, facts: RunFacts, final: RunStatus, ended: set[int]
+) -> PlanStep | None:
+    """The compensation or handler whose turn it is; those at `ended` began, and ended, in this transaction."""
+    undo = _next_to_undo(conn, scope, final, ended) if facts.handler_stage == 0 else None
     if undo is not None:
-        return _start_handler(conn, scope, undo, advance)
+        return undo
     for stage, name in ((1, _STATUS_HANDLER[final]), (2, "on_finish")):
         handler = scope.plan.handlers.get(name)
         if stage > facts.handler_stage and handler is not None:
             runs.set_handler_stage(conn, scope.run_id, stage)
-            return _start_handler(conn, scope, handler, advance)
-    run_transition.end_run(conn, scope.run_id, final)
-    events.record(conn, scope.run_id, f"run.{final}")
-    return Advanced(others=_admitted(conn, scope, facts, advance), child_over=facts.parent_run_id is not None)
+            return handler
+    return None
 
 
-def _next_to_undo(conn: Connection, scope: RunScope, final: RunStatus) -> PlanStep | None:
+def _next_to_undo(conn: Connection, scope: RunScope, final: RunStatus, ended: set[int]) -> PlanStep | None:
     """The compensation of the step that succeeded last and is not undone yet, when the run does not succeed.
 
     One after the other: the next one follows whatever the end of this one is.
     """
     if final is RunStatus.SUCCEEDED or not scope.plan.compensations:
         return None
-    pairs = {place: undo.position for place, undo in scope.plan.compensations.items()}
+    places = scope.plan.compensations.items()
+    pairs = {place: undo.position for place, undo in places if undo.position not in ended}
     last = steps.last_not_undone(conn, scope.run_id, pairs)
     return None if last is None else scope.plan.compensations[last]
 
 
 def _admitted(conn: Connection, scope: RunScope, facts: RunFacts, advance: Advance) -> frozenset[str]:
     """Its end may be another run's turn; not that of one that never had its own."""
-    if facts.limit_key is None or facts.started_at is None:
+    if scope.admitting or facts.limit_key is None or facts.started_at is None:
         return frozenset()
-    return admit(scope.engine, conn, facts.workflow_id, facts.limit_key, advance)
+    return admit(scope.engine, conn, facts.workflow_id, facts.limit_key, advance, close_run)
 
 
 def _stays_open(facts: RunFacts) -> bool:
-    return facts.status.terminal or facts.status is RunStatus.PAUSED or facts.halting is not None
+    return facts.status.terminal or facts.status in _DO_NOT_END or facts.halting is not None
 
 
 def _decide(conn: Connection, scope: RunScope, facts: RunFacts) -> RunFacts:
@@ -127,6 +145,7 @@ def _start_handler(conn: Connection, scope: RunScope, handler: PlanStep, advance
     else:
         steps.insert_steps(conn, scope.run_id, [new_row(handler, StepStatus.PENDING)])
     fresh = RunScope(scope.engine, conn, scope.plan, scope.run_id)
+    fresh.closing = True
     return advance(conn, fresh, [], [handler.position])
 
 

@@ -19,6 +19,7 @@ from orchestrator.errors import Locked, Unreachable
 from orchestrator.services.admit import admit
 from orchestrator.services.advance import advance
 from orchestrator.services.claim import claimed_from
+from orchestrator.services.close import close_run
 from orchestrator.services.dispatch import dispatch, send
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import apply_halt, follow_up
@@ -200,7 +201,7 @@ def admit_pending(engine: Engine) -> set[str]:
 
 def _admit(engine: Engine, workflow_id: str, key: str) -> frozenset[str]:
     with engine.db.transaction() as conn:
-        queues = admit(engine, conn, workflow_id, key, advance)
+        queues = admit(engine, conn, workflow_id, key, advance, close_run)
     make_room(engine, workflow_id, key)
     return queues
 

@@ -53,7 +53,7 @@ def mark(
     with engine.db.transaction() as conn:
         plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
         rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
-        facts = runs.load_run(conn, run_id)  # as it is under the locks
+        facts = runs.load_run(conn, run_id, lock=True)  # as it is under the locks
         step = _find(conn, plan, run_id, name)
         _check(plan, facts, rows, step)
         _check_step(rows[step.position].status, name, status, force)
@@ -95,15 +95,17 @@ def _checked(engine: Engine, status: StepStatus, output: Any) -> str | None:
 
 
 def _find(conn: Connection, plan: Plan, run_id: str, name: str) -> PlanStep:
-    if name not in plan.positions:
+    known = [*plan.steps, *plan.afterwards]
+    found = next((here for here in known if here.name == name), None)
+    if found is None:
         raise unknown_step(conn, run_id, name)
-    return plan.named(name)
+    return found
 
 
 def _check(plan: Plan, facts: RunFacts, rows: Mapping[int, StepRow], step: PlanStep) -> None:
     """Raises `Conflict` when the run's end no longer hangs on the step, or is being made."""
     if step.position >= len(plan.steps):
-        if step.position not in rows:
+        if step.position not in rows or rows[step.position].status.terminal:
             raise Conflict(f"the handler '{step.name}' is not under way: only then it can be marked")
         return
     if facts.status is RunStatus.SUCCEEDED:

@@ -35,7 +35,8 @@ class RunScope:
     """The scopes of SPEC section 2 for one run, and the `Judge` of its cascades.
 
     `facts` are given for a run that is not stored yet. `also`: what its templates see besides, such as an item.
-    `published` gathers run variables set in this transaction; they show at once.
+    `published` gathers run variables set in this transaction; they show at once. `closing` and `admitting`: who made
+    the scope goes on by itself with what ends the run, or with the runs that wait for its end, however many there are.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class RunScope:
     ) -> None:
         self.engine, self.conn, self.plan, self.run_id = engine, conn, plan, run_id
         self.published: dict[str, Any] = {}
+        self.closing = self.admitting = False
         self._also = dict(also or {})
         self._facts = facts
         self._results: dict[str, dict[str, Any]] = {}
@@ -198,6 +200,6 @@ def _error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def queue_name(value: Any) -> str:
     """A rendered `queue`; raises `ExpressionError` for what is no name of one."""
-    if not isinstance(value, str) or not value.strip() or len(value) > 255:
-        raise ExpressionError(f"`queue` must become a name of 1 to 255 characters, not {value!r:.80}")
+    if not isinstance(value, str) or not value.strip() or len(value) > 255 or not value.isprintable():
+        raise ExpressionError(f"`queue` must become a name of 1 to 255 printable characters, not {value!r:.80}")
     return value

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from orchestrator.domain.events import APPROVAL, event_of, payload_problems, waits
+from orchestrator.domain.events import APPROVAL, event_of, is_name, payload_problems, waits
 from orchestrator.domain.graph import Plan, PlanStep
 from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.values import storable
@@ -53,15 +53,17 @@ def send_signal(
 
     `act`: what the audit log calls it. `once`: `Conflict` when one came before and no step waits for another.
     """
+    if not is_name(name):
+        raise NotFound(f"nothing waits for an event {name!r:.80}: an event has 1 to 255 printable characters")
     payload_json = _storable(engine, payload)
     with engine.db.transaction() as conn:
-        facts = runs.load_run(conn, run_id)
+        plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
+        rows = signals.lock_waits(conn, run_id, [here.position for here in waits(plan)], name)
+        # Its row, so that of two decisions before the question, too, the second sees the first.
+        facts = runs.load_run(conn, run_id, lock=True)
         if facts.status.terminal:
             raise Conflict(f"the run is {facts.status}: nothing in it waits for an event")
-        plan = engine.plans.get(conn, facts.revision_id)
-        named = _waits_for(plan, name)
-        _check_payload(named, payload)
-        rows = signals.lock_waits(conn, run_id, [here.position for here in waits(plan)], name)
+        _check_payload(_waits_for(plan, name), payload)
         id = signals.insert_signal(conn, run_id, name, payload_json, actor)
         earlier = signals.find_earlier(conn, run_id, name, id)
         taker = next((row for row in rows if row.waits), None)

@@ -97,11 +97,26 @@ def start_many(engine: Engine, name: str, inputs: Sequence[Any], options: StartO
 def _start_all_by_rules(engine: Engine, name: str, inputs: Sequence[Any], options: StartOptions) -> list[Started]:
     made: list[Made] = []
     with engine.db.transaction() as conn:
+        _lock_limits(engine, conn, name, inputs, options)
         for place, input in enumerate(inputs):
             with told_which(place, inputs):
                 made.append(_start(engine, conn, name, input, options))
     follow(engine, made)
     return [one.started for one in made]
+
+
+def _lock_limits(engine: Engine, conn: Connection, name: str, inputs: Sequence[Any], options: StartOptions) -> None:
+    """Take the locks of all limits in one order, whatever that of the inputs is (docs/adr/0003)."""
+    app_id, revision = _find(engine, conn, name, options)
+    plan = engine.plans.of(revision)
+    if plan.definition.max_active_runs is None:
+        return
+    keys = set()
+    for place, input in enumerate(inputs):
+        with told_which(place, inputs):
+            keys.add(_limit_key(plan, _new_run(engine, plan, revision, app_id, input, options)))
+    for key in sorted(keys):
+        active.lock_limit(conn, revision.workflow_id, key)
 
 
 def _start_by_rules(engine: Engine, name: str, input: Any, options: StartOptions) -> Started:
@@ -130,15 +145,21 @@ def follow(engine: Engine, made: Sequence[Made]) -> None:
 def _start(engine: Engine, conn: Connection, name: str, input: Any, options: StartOptions) -> Made:
     app_id, revision = _find(engine, conn, name, options)
     key = options.idempotency_key
-    if key is not None:
-        earlier = runs.find_by_key(calls_in(conn), revision.workflow_id, app_id, key)
-        if earlier is not None:
-            return Made(Started(earlier, created=False))
+    earlier = _started_before(conn, revision, app_id, key)
+    if earlier is not None:
+        return earlier
     plan = engine.plans.of(revision)
-    run = in_turn(engine, conn, plan, _new_run(engine, plan, revision, app_id, input, options))
+    run = _new_run(engine, plan, revision, app_id, input, options)
+    try:
+        run = in_turn(engine, conn, plan, run)
+    except Conflict:
+        earlier = _started_before(conn, revision, app_id, key)  # whose run fills the limit it may be
+        if earlier is None:
+            raise
+        return earlier
     if not runs.insert_run(conn, run):  # another start with the same key won since
-        earlier = runs.find_by_key(calls_in(conn), revision.workflow_id, app_id, str(key))
-        return Made(Started(earlier or run.id, created=False))
+        earlier = _started_before(conn, revision, app_id, key)
+        return earlier or Made(Started(run.id, created=False))
     set_vars(engine, conn, plan, run.id)
     events.record(conn, run.id, "run.started", {"actor": options.actor})
     return begin(engine, conn, plan, run)
@@ -151,6 +172,12 @@ def begin(engine: Engine, conn: Connection, plan: Plan, run: NewRun) -> Made:
         steps.insert_steps(conn, run.id, fresh_rows(plan))
         return Made(started, waits=(run.workflow_id, run.limit_key or ""))
     return Made(started, start_steps(engine, conn, plan, run.id))
+
+
+def _started_before(conn: Connection, revision: Revision, app_id: str, key: str | None) -> Made | None:
+    """The run that was started with this idempotency key."""
+    earlier = None if key is None else runs.find_by_key(calls_in(conn), revision.workflow_id, app_id, key)
+    return None if earlier is None else Made(Started(earlier, created=False))
 
 
 def in_turn(engine: Engine, conn: Connection, plan: Plan, run: NewRun) -> NewRun:

@@ -11,13 +11,14 @@ from sqlalchemy import Connection, text
 
 from orchestrator.domain.states import Reason
 from orchestrator.store.item_rows import span
-from orchestrator.store.transition import ATTEMPT
+from orchestrator.store.transition import ATTEMPT, BEGAN_TO_WAIT
 
-_CANCEL_OPEN = text("""
+_CANCEL_OPEN = text(f"""
 WITH moved AS (
   UPDATE workflow_run_steps SET status = 'canceled', reason = :reason, finished_at = orchestrator_now(),
     claim_token = NULL, next_attempt_at = NULL, attempt_deadline_at = NULL, wake_at = NULL
   WHERE run_id = :run_id AND position >= :lowest AND position <= :highest AND status = ANY(:statuses)
+    AND NOT (:spare AND {BEGAN_TO_WAIT})
   RETURNING item_of
 )
 SELECT DISTINCT item_of FROM moved
@@ -27,12 +28,12 @@ SELECT DISTINCT item_of FROM moved
 def cancel_unstarted(
     conn: Connection, run_id: str, reason: Reason, first: int | None = None, *, waiting: bool = True
 ) -> list[int]:
-    """pending, ready, queued and, if asked for, waiting -> canceled; the positions of the steps concerned.
+    """pending, ready, queued and waiting -> canceled; the positions of the steps concerned.
 
-    The items of one step (given its first one's position), or of all.
+    The items of one step (given its first one's position), or of all. `waiting` as for steps (transition.py).
     """
-    statuses = ["pending", "ready", "queued", *(["waiting"] if waiting else [])]
-    values = {"run_id": run_id, "reason": reason.value, "statuses": statuses, **span(first)}
+    statuses = ["pending", "ready", "queued", "waiting"]
+    values = {"run_id": run_id, "reason": reason.value, "statuses": statuses, "spare": not waiting, **span(first)}
     return list(conn.execute(_CANCEL_OPEN, values).scalars())
 
 

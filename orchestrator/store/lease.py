@@ -86,8 +86,10 @@ def find_overdue_totals(conn: Connection, limit: int) -> Sequence[Row[Any]]:
 
 
 # Runs whose end is open, and hangs on their deadline.
-_EXPIRES = """status IN ('pending', 'running', 'paused', 'canceling')
-  AND halting IS NULL AND (final_status IS NULL OR (status = 'canceling' AND handler_stage = 0))"""
+_EXPIRES = """status IN ('pending', 'running', 'paused', 'canceling') AND halting IS NULL
+  AND (final_status IS NULL OR (status = 'canceling' AND EXISTS (
+    SELECT FROM workflow_run_steps s WHERE s.run_id = workflow_runs.id AND s.position < workflow_runs.step_count
+      AND s.status IN ('pending', 'ready', 'queued', 'running', 'waiting'))))"""
 _OVERDUE_RUNS = text(f"""
 SELECT id FROM workflow_runs WHERE deadline_at <= orchestrator_now() AND {_EXPIRES}
 ORDER BY deadline_at LIMIT :limit

@@ -79,7 +79,7 @@ def end_run(conn: Connection, run_id: str, status: RunStatus) -> None:
 
 _REOPEN_RUN = text("""
 UPDATE workflow_runs SET status = 'running', final_status = NULL, finished_at = NULL, output = NULL, error = NULL,
-  cancel_reason = NULL, handler_stage = 0, halting = NULL,
+  cancel_reason = NULL, handler_stage = 0, halting = NULL, started_at = coalesce(started_at, orchestrator_now()),
   deadline_at = orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision))
 WHERE id = :id AND status IN ('failed', 'canceled')
 RETURNING id

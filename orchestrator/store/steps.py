@@ -199,12 +199,13 @@ def load_failed(conn: Connection, run_id: str, positions: Sequence[int]) -> Sequ
     return conn.execute(_FAILED, {"run_id": run_id, "positions": list(positions)}).all()
 
 
-# A step that ran again after it was undone has ended later than its compensation.
+# A step that ran again after it was undone has ended later than its compensation. What a rerun has kept is the earlier
+# run's, which may well have succeeded, and would be undone once by each rerun.
 _NOT_UNDONE = text("""
 SELECT s.position FROM unnest(CAST(:done AS int[]), CAST(:undone AS int[])) AS p (done, undone)
 JOIN workflow_run_steps s ON s.run_id = :run_id AND s.position = p.done
 LEFT JOIN workflow_run_steps u ON u.run_id = :run_id AND u.position = p.undone
-WHERE s.status = 'succeeded' AND (u.finished_at IS NULL OR u.finished_at < s.finished_at)
+WHERE s.status = 'succeeded' AND s.reused_step_id IS NULL AND (u.finished_at IS NULL OR u.finished_at < s.finished_at)
 ORDER BY s.finished_at DESC, s.position DESC LIMIT 1
 """)
 _UNDONE = text("""
@@ -302,9 +303,12 @@ def request_cancel(conn: Connection, run_id: str, below: int) -> None:
     conn.execute(_REQUEST_CANCEL, {"run_id": run_id, "below": below})
 
 
+# The attempt of one that was woken is counted again by its claim.
 _LAST_ATTEMPT = text("""
-UPDATE workflow_run_steps SET max_attempts = attempt - attempt_base - lost_count
-WHERE run_id = :run_id AND status IN ('running', 'waiting')
+UPDATE workflow_run_steps
+SET max_attempts = attempt - attempt_base - lost_count + CASE WHEN status IN ('ready', 'queued') THEN 1 ELSE 0 END
+WHERE run_id = :run_id
+  AND (status IN ('running', 'waiting') OR (status IN ('ready', 'queued') AND wait IS NOT NULL))
 """)
 
 

@@ -184,10 +184,12 @@ def take(conn: Connection, run_id: str, position: int, lease: Lease) -> Any | No
     return conn.execute(_TAKE, wanted).first()
 
 
-_CANCEL_OPEN = text("""
+# Also between its halves. What waits for its turn has not called its function yet.
+BEGAN_TO_WAIT = "coalesce(wait ->> 'for' <> 'rate', false)"
+_CANCEL_OPEN = text(f"""
 UPDATE workflow_run_steps SET status = 'canceled', reason = :reason, finished_at = orchestrator_now(),
   claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL, attempt_deadline_at = NULL, wake_at = NULL
-WHERE run_id = :run_id AND position < :below AND status = ANY(:statuses)
+WHERE run_id = :run_id AND position < :below AND status = ANY(:statuses) AND NOT (:spare AND {BEGAN_TO_WAIT})
   AND (:children OR status <> 'waiting' OR wait ->> 'for' <> 'child')
 RETURNING position
 """)
@@ -196,12 +198,14 @@ RETURNING position
 def cancel_unstarted(
     conn: Connection, run_id: str, reason: Reason, below: int, *, waiting: bool = True, children: bool = True
 ) -> list[int]:
-    """pending, ready, queued and, if asked for, waiting -> canceled, for positions under `below` (handlers lie above).
+    """pending, ready, queued and waiting -> canceled, for positions under `below` (handlers lie above).
 
-    A step that waits has begun; it is no worker's. Without `children` those that wait for a child run are left.
+    Without `waiting` those are spared that have begun to wait for something, and those that go on after it; without
+    `children` those that wait for a child run.
     """
-    statuses = ["pending", "ready", "queued", *(["waiting"] if waiting else [])]
-    wanted = {"run_id": run_id, "reason": reason.value, "below": below, "statuses": statuses, "children": children}
+    statuses = ["pending", "ready", "queued", "waiting"]
+    wanted = {"run_id": run_id, "reason": reason.value, "below": below, "statuses": statuses}
+    wanted |= {"spare": not waiting, "children": children}
     return sorted(conn.execute(_CANCEL_OPEN, wanted).scalars())
 
 

@@ -47,7 +47,7 @@ def call_celery(engine: Engine, claimed: Claimed) -> Turn:
 def _begun(half: Half) -> tuple[CeleryCall, dict[str, Any], str]:
     """The call, what the step waits for then, and the JSON text of the arguments."""
     kwargs, input_json, _ = arguments(half.engine, half.scope.render, half.step)
-    keep = cached(half.scope, half.step, input_json)
+    keep = cached(half.scope, half.step, kwargs, input_json)
     render = half.scope.render
     own = seconds(render(half.step.timeout), "timeout")
     total = seconds(render(half.step.total_timeout), "total_timeout")

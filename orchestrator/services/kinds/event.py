@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from orchestrator.domain.definition import Approval, OnReject, OnTimeout, WaitFor
-from orchestrator.domain.events import approval_event, payload_problems
+from orchestrator.domain.events import APPROVAL, approval_event, is_name, payload_problems
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError
@@ -44,8 +44,8 @@ def _begun(half: Half, asked: WaitFor) -> dict[str, Any]:
         event = approval_event(half.step.name)
         return {"for": "approval", "event": event, **_question(half, asked.approval), "until": until}
     event = render(asked.event)
-    if not isinstance(event, str) or not event.strip() or len(event) > 255 or event.startswith("approval:"):
-        raise ExpressionError(f"`event` must become a name of 1 to 255 characters, not {event!r:.80}")
+    if not is_name(event) or event.startswith(APPROVAL):
+        raise ExpressionError(f"`event` must become a name of 1 to 255 printable characters, not {event!r:.80}")
     return {"for": "event", "event": event, "until": until}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.domain.definition import Step, StepKind
 from orchestrator.domain.items import is_item
 from orchestrator.domain.outcome import Outcome
-from orchestrator.errors import ExpressionError
+from orchestrator.errors import ExpressionError, UnstorableValue
 from orchestrator.services.claim import Claimed, NotPrepared, refused, seconds
 from orchestrator.services.engine import Engine
 from orchestrator.services.kinds.child import child
@@ -33,7 +33,7 @@ def go_on(engine: Engine, claimed: Claimed, kind: Kind) -> Turn:
         with engine.db.transaction(lazy=True) as conn:
             turn = _turn(engine, claimed, kind, RunScope(engine, conn, plan, claimed.run_id))
         return turn if turn.then is None else turn.then()
-    except ExpressionError as error:
+    except (ExpressionError, UnstorableValue) as error:
         ended: NotPrepared = refused(engine, error)
         return Turn(ended.outcome)
 
