@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -118,3 +119,12 @@ def test_what_a_cached_step_publishes_is_published_again(db: Database) -> None:
     )
     run = testing.run(doc, functions={"count": Counting()})
     assert (run.vars, run.steps["b"].reason) == ({"v": 1, "w": 1}, "cached")
+
+
+def test_inputs_that_differ_in_a_secret_only_have_results_of_their_own(db: Database) -> None:
+    hands = Hands(db, {"length": lambda token: len(token)})
+    hands.engine = replace(hands.engine, secrets={"ada": "short", "bob": "much longer"})
+    doc = document(
+        step("a", function="length", input={"token": "{{ secrets[input.who] }}"}, cache={"ttl": 60}), name="cached"
+    )
+    assert outputs(hands, doc, {"who": "ada"}, {"who": "bob"}, {"who": "ada"}) == [5, 11, 5]
