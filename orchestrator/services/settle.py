@@ -109,17 +109,19 @@ class _Settling:
         if outcome.kind is OutcomeKind.SUCCEEDED:
             outcome = self._publish(outcome)
         if outcome.kind is OutcomeKind.SUCCEEDED:
-            self._keep(outcome)
-            return self._end(outcome, End(StepStatus.SUCCEEDED, Reason.CACHED if outcome.cached else None))
+            ended = self._end(outcome, End(StepStatus.SUCCEEDED, Reason.CACHED if outcome.cached else None))
+            if not ended[0].stale:
+                self._keep(outcome)
+            return ended
         return self._judge(outcome)
 
     def _keep(self, outcome: Outcome) -> None:
-        """A result that may be used again is stored with the step's end: undone with it if the claim was lost."""
+        """A result that may be used again is stored with the step's end, and its row locked last (docs/adr/0003)."""
         keep, output_json = outcome.keep, outcome.output_json
         if keep is None or output_json is None:
             return
         place = results.Place(self.scope.facts.app, self.step.function or "", keep.key)
-        results.keep_result(self.conn, place, output_json, keep.ttl, self.claimed.step_id, self.claimed.token)
+        results.keep_result(self.conn, place, output_json, keep.ttl)
 
     def freed(self) -> frozenset[str]:
         """The queue of the step that is next for the pool's slots this attempt has given back."""

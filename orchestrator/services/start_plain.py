@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from orchestrator.domain.describe import clean_text
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.inputs import check_input
 from orchestrator.domain.values import storable
@@ -19,6 +20,8 @@ from orchestrator.store import batch, runs, workflows
 from orchestrator.store.batch import NewRuns, NewSteps
 from orchestrator.store.db import Call, calls_in
 from orchestrator.store.workflows import Found, Wanted
+
+_MOST_KEY = 1000  # bytes of an idempotency key: it is indexed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,22 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """`revision` None is the latest; `app` None the configured one."""
+    """`revision` None is the latest; `app` None the configured one.
+
+    Raises `InvalidInput` for a key that cannot be kept.
+    """
 
     app: str | None = None
     tags: Sequence[str] = ()
     idempotency_key: str | None = None
     revision: int | None = None
     actor: str = "cli"
+
+    def __post_init__(self) -> None:
+        key = self.idempotency_key
+        if key is not None and (clean_text(key, _MOST_KEY) != key or len(key.encode()) > _MOST_KEY):
+            told = f"must be text without NUL, of {_MOST_KEY} bytes at most"
+            raise InvalidInput([Problem("idempotency_key", told)], "the run was not started")
 
 
 class _Moved(Exception):

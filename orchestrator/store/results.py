@@ -32,19 +32,16 @@ def find_result(conn: Connection, place: Place) -> str | None:
     return conn.execute(_FIND, place.values()).scalar()
 
 
-# Only while the claim holds: a late worker's result is nobody's.
 _KEEP = text("""
 INSERT INTO function_results (app, function, key_hash, output, expires_at)
-SELECT :app, :function, :key_hash, CAST(:output AS json), orchestrator_now() + make_interval(secs => :ttl)
-FROM workflow_run_steps WHERE claim_token = :token AND id = :step_id
+VALUES (:app, :function, :key_hash, CAST(:output AS json), orchestrator_now() + make_interval(secs => :ttl))
 ON CONFLICT (app, function, key_hash) DO UPDATE SET output = excluded.output, expires_at = excluded.expires_at
 """)
 
 
-def keep_result(conn: Connection, place: Place, output_json: str, ttl: float, step_id: str, token: str) -> None:
-    """Keep the result for `ttl` seconds, in the place of an earlier one, if the claim still holds."""
-    given = {"output": output_json, "ttl": ttl, "step_id": step_id, "token": token}
-    conn.execute(_KEEP, place.values() | given)
+def keep_result(conn: Connection, place: Place, output_json: str, ttl: float) -> None:
+    """Keep the result for `ttl` seconds, in the place of an earlier one."""
+    conn.execute(_KEEP, place.values() | {"output": output_json, "ttl": ttl})
 
 
 _FORGET = text("""

@@ -74,9 +74,12 @@ def load_signal(conn: Connection, signal_id: int) -> Row[Any]:
     return conn.execute(_LOAD, {"id": signal_id}).one()
 
 
+# What a step took that was opened again since counts no more: it asks anew.
 _EARLIER = text("""
-SELECT id, actor, sent_at FROM workflow_signals WHERE run_id = :run_id AND name = :name AND id < :id
-ORDER BY step_id IS NULL DESC, id DESC LIMIT 1
+SELECT g.id, g.actor, g.sent_at FROM workflow_signals g LEFT JOIN workflow_run_steps s ON s.id = g.step_id
+WHERE g.run_id = :run_id AND g.name = :name AND g.id < :id
+  AND (g.step_id IS NULL OR s.finished_at IS NOT NULL OR s.wait ->> 'signal' = CAST(g.id AS text))
+ORDER BY g.step_id IS NULL DESC, g.id DESC LIMIT 1
 """)
 
 

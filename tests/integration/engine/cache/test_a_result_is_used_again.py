@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from orchestrator import testing
-from orchestrator.domain.outcome import Outcome
+from orchestrator.domain.outcome import Keep, Outcome
 from orchestrator.services.apps import set_app
 from orchestrator.services.coordinate import tick
+from orchestrator.services.settle import settle
 from orchestrator.services.start import start
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.store.db import Database
+from orchestrator.store.logs import LogLine
 from tests.documents import document, step
-from tests.hands import Hands
+from tests.hands import Hands, together
+from tests.integration.engine.races.test_overlapping_work_never_deadlocks import deadlocks
 
 
 class Counting:
@@ -128,3 +133,21 @@ def test_inputs_that_differ_in_a_secret_only_have_results_of_their_own(db: Datab
         step("a", function="length", input={"token": "{{ secrets[input.who] }}"}, cache={"ttl": 60}), name="cached"
     )
     assert outputs(hands, doc, {"who": "ada"}, {"who": "bob"}, {"who": "ada"}) == [5, 11, 5]
+
+
+def test_results_of_one_key_that_come_at_once_do_not_wait_for_each_other(db: Database) -> None:
+    hands = Hands(db)
+    keeps = {"cache": {"ttl": 60, "key": "one"}}
+    doc = document(step("first"), step("a", **keeps), step("b", "a", "first", join="any", **keeps))
+    kept = replace(Outcome.succeeded(1, "1"), keep=Keep('"one"', 60.0))
+    lines = [LogLine(datetime.now(UTC), "stdout", "INFO", "printed")]
+    for _ in range(25):
+        hands.start(doc)
+        begun = hands.claim()
+        names = hands.engine.plan(begun[0].revision_id).positions
+        first, a = sorted(begun, key=lambda claimed: claimed.position != names["first"])
+        hands.settle(first)
+        together([partial(settle, hands.engine, one, kept, lines=lines) for one in (a, *hands.claim())])
+        with db.transaction() as conn:
+            conn.execute(text("DELETE FROM function_results"))
+    assert deadlocks(db) == 0

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.domain.states import StepStatus
-from orchestrator.errors import Conflict
+from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.services.cancel import cancel
 from orchestrator.services.coordinate import tick
 from orchestrator.services.hold import hold, release
@@ -143,3 +143,9 @@ def test_a_step_that_asks_for_more_than_its_pool_has_left_keeps_no_other_from_it
     tick(hands.engine)
     hands.work()
     assert hands.status(runs[1]) == "succeeded"
+
+
+@pytest.mark.parametrize("key", ["k" * 1001, "a\0", "\ud800"])
+def test_an_idempotency_key_that_cannot_be_kept_is_refused(key: str) -> None:
+    with pytest.raises(InvalidInput, match="1000 bytes"):
+        StartOptions(idempotency_key=key)

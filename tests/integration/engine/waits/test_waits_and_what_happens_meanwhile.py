@@ -11,9 +11,11 @@ from sqlalchemy import text
 from orchestrator.domain.states import StepStatus
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.functions import make_spec
+from orchestrator.services.cancel import cancel
 from orchestrator.services.coordinate import tick
 from orchestrator.services.decide import decide
 from orchestrator.services.mark import mark
+from orchestrator.services.retry import retry
 from orchestrator.services.signal import signal
 from orchestrator.store.db import Database
 from tests.documents import document, ok, step
@@ -144,3 +146,17 @@ def test_a_signal_of_a_name_that_no_event_can_have_is_refused(db: Database, name
     run_id = hands.start(document({"name": "a", "wait_for": {"event": "{{ input.name }}"}}), {"name": "go"})
     with pytest.raises(NotFound, match="printable"):
         signal(hands.engine, run_id, name)
+
+
+def test_a_question_that_is_asked_anew_after_a_retry_may_be_answered_ahead_too(db: Database) -> None:
+    hands = Hands(db)
+    asking = document(step("a"), {"name": "ask", "depends_on": "a", "wait_for": {"approval": {"title": "well?"}}})
+    run_id = hands.start(asking)
+    hands.work()
+    decide(hands.engine, run_id, "ask", True)
+    cancel(hands.engine, run_id)
+    assert statuses(hands, run_id)["ask"] == "canceled"
+    retry(hands.engine, run_id)
+    decide(hands.engine, run_id, "ask", True)
+    hands.work()
+    assert hands.status(run_id) == "succeeded"
