@@ -199,8 +199,7 @@ def load_failed(conn: Connection, run_id: str, positions: Sequence[int]) -> Sequ
     return conn.execute(_FAILED, {"run_id": run_id, "positions": list(positions)}).all()
 
 
-# A step that ran again after it was undone has ended later than its compensation. What a rerun has kept is the earlier
-# run's, which may well have succeeded, and would be undone once by each rerun.
+# A step that ran again has ended later than its compensation. What a rerun has kept is the earlier run's, to undo once.
 _NOT_UNDONE = text("""
 SELECT s.position FROM unnest(CAST(:done AS int[]), CAST(:undone AS int[])) AS p (done, undone)
 JOIN workflow_run_steps s ON s.run_id = :run_id AND s.position = p.done
@@ -307,8 +306,7 @@ def request_cancel(conn: Connection, run_id: str, below: int) -> None:
 _LAST_ATTEMPT = text("""
 UPDATE workflow_run_steps
 SET max_attempts = attempt - attempt_base - lost_count + CASE WHEN status IN ('ready', 'queued') THEN 1 ELSE 0 END
-WHERE run_id = :run_id
-  AND (status IN ('running', 'waiting') OR (status IN ('ready', 'queued') AND wait IS NOT NULL))
+WHERE run_id = :run_id AND (status IN ('running', 'waiting') OR wait IS NOT NULL AND status IN ('ready', 'queued'))
 """)
 
 
