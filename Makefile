@@ -24,7 +24,7 @@ up: .venv/run.stamp ## start everything here: Postgres, Valkey, worker, coordina
 
 .PHONY: test
 test: check ## the checks and all tests (options: ARGS="-k words", JOBS=2)
-	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
+	$(BIN)/pytest -q -n $(JOBS) --dist worksteal $(ARGS)
 
 .PHONY: check
 check: .venv/dev.stamp ## lint, formatting and types
