@@ -5,7 +5,8 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
-JOBS ?= 2
+JOBS ?= 3
+SOAK ?= 10
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
@@ -23,8 +24,12 @@ up: .venv/run.stamp ## start everything here: Postgres, Valkey, worker, coordina
 	@$(BIN)/orchestrator up $(ARGS)
 
 .PHONY: test
-test: check ## the checks and all tests (options: ARGS="-k words", JOBS=2)
+test: check ## the checks and all tests (options: ARGS="-k words", JOBS=3)
 	$(BIN)/pytest -q -n $(JOBS) --dist worksteal $(ARGS)
+
+.PHONY: soak
+soak: .venv/dev.stamp ## all tests with long hunts and fresh random examples, 10 times as many (options: SOAK=10)
+	ORCHESTRATOR_TEST_SOAK=$(SOAK) $(BIN)/pytest -q -n $(JOBS) --dist worksteal $(ARGS)
 
 .PHONY: check
 check: .venv/dev.stamp ## lint, formatting and types

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,3 +19,8 @@ def wait_for(condition: Callable[[], Value], deadline: float = 30, *, what: str 
             raise AssertionError(f"{what or getattr(condition, '__name__', condition)}: not so after {deadline:g} s")
         time.sleep(_POLL_SECONDS)
     return value
+
+
+def soaked(usual: int, long: int) -> int:
+    """How many tries a hunt makes: `usual`, or `long` when ORCHESTRATOR_TEST_SOAK is set (`make soak`)."""
+    return long if os.environ.get("ORCHESTRATOR_TEST_SOAK") else usual

@@ -16,6 +16,7 @@ from orchestrator.store.db import Database
 from tests.documents import FUNCTIONS, document, step
 from tests.families import below, children_of, column, levels, only_child, start_family, unwatched
 from tests.hands import Hands
+from tests.support import soaked
 
 ADD = document(step("sum", input={"n": "{{ input.n + 1 }}"}), name="add", output="{{ steps.sum.output.n }}")
 
@@ -254,10 +255,11 @@ def test_an_edit_of_the_childs_workflow_changes_children_that_start_later_only(d
 
 def test_five_hundred_children_of_one_parent_end(db: Database) -> None:
     hands = Hands(db)
-    fan = document(*(below(f"s{n}", "low", input={"n": n}) for n in range(500)), name="fan")
+    children = soaked(200, 500)
+    fan = document(*(below(f"s{n}", "low", input={"n": n}) for n in range(children)), name="fan")
     run_id = start_family(hands, fan, document(step("x", input={"n": "{{ input.n }}"}), name="low"))
     for _ in range(20):
         hands.work()
         tick(hands.engine)  # what found the window full is sent
-    assert (hands.status(run_id), len(children_of(hands, run_id)), unwatched(hands)) == ("succeeded", 500, [])
+    assert (hands.status(run_id), len(children_of(hands, run_id)), unwatched(hands)) == ("succeeded", children, [])
     assert hands.steps(run_id)["s499"]["output"] == {"x": {"n": 499}}

@@ -114,13 +114,10 @@ def test_one_that_fails_is_told_and_keeps_no_other_waiting(
     assert caplog.text.count("left to the coordinator") == 1
 
 
-def test_nothing_gathered_is_left_when_it_is_finished(
-    clock: Clock, act: Callable[[set[str]], None], acted: Acted
-) -> None:
-    gathered = Gathered(LONG, clock.rest)
+def test_nothing_gathered_is_left_when_it_is_finished(act: Callable[[set[str]], None], acted: Acted) -> None:
+    gathered = Gathered(LONG, lambda seconds: None)
     for _ in range(3):
         gathered.add(["a"], act, later(act))
-        clock.pass_once()
     gathered.finish()
     assert sum(len(names) for names, _ in acted) >= 2
     assert "orchestrator-starts" not in [thread.name for thread in threading.enumerate()]
