@@ -52,9 +52,7 @@ def _turn(engine: Engine, claimed: Claimed, kind: Kind, scope: RunScope) -> Turn
 def _arm(half: Half) -> None:
     """Set the deadlines of an attempt that begins."""
     render = half.scope.render
-    timeout, total = (
-        seconds(render(half.step.timeout), "timeout"),
-        seconds(render(half.step.total_timeout), "total_timeout"),
-    )
+    timeout = seconds(render(half.step.timeout), "timeout")
+    total = seconds(render(half.step.total_timeout), "total_timeout")
     if timeout is not None or total is not None:
         steps.arm_deadlines(half.conn, half.claimed.step_id, half.claimed.token, timeout, total)
