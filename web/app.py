@@ -6,8 +6,10 @@ from flask import Flask
 
 from orchestrator.config import Config
 from orchestrator.store.db import Database
+from web.failures import Failures
 from web.headers import add_security_headers
 from web.health import health
+from web.identities import Identities
 from web.pages.home import home
 from web.readiness import Readiness
 
@@ -22,9 +24,10 @@ def create_app(config: Config | None = None) -> Flask:
         SESSION_COOKIE_SAMESITE="Lax",
         MAX_CONTENT_LENGTH=4 * config.max_document_bytes,
     )
-    app.extensions["orchestrator.database"] = Database.connect(
-        config.database_url, pool_size=config.pool_size, application_name="orchestrator-web"
-    )
+    db = Database.connect(config.database_url, pool_size=config.pool_size, application_name="orchestrator-web")
+    app.extensions["orchestrator.database"] = db
+    app.extensions["orchestrator.identities"] = Identities(db)
+    app.extensions["orchestrator.failures"] = Failures()
     app.extensions["orchestrator.readiness"] = Readiness.of(config)
     app.register_blueprint(health)
     app.register_blueprint(home)

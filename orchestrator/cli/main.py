@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "pools": ("orchestrator.cli.pools", "List pools, show one, or change one."),
     "apps": ("orchestrator.cli.apps", "List apps, show one, or change one."),
     "workers": ("orchestrator.cli.workers", "List worker and beat processes."),
+    "token": ("orchestrator.cli.token", "Create, list and revoke tokens of the API and the admin pages."),
     "audit": ("orchestrator.cli.audit", "List what people did, newest first."),
     "env": ("orchestrator.cli.env", "Print the URLs of the database and the broker."),
     "bench": ("orchestrator.cli.bench", "Measure the engine on this machine."),

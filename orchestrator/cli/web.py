@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 
 import click
@@ -18,5 +19,7 @@ from orchestrator.up.commands import web_command
 def web(host: str, port: int | None, threads: int) -> None:
     """Serve the web interface."""
     config = Config.from_env()
-    config = replace(config, port=port or config.port)
+    if config.secret_key is None:
+        click.secho("SECRET_KEY is not set: sessions of the web pages end with this process", fg="yellow", err=True)
+    config = replace(config, port=port or config.port, secret_key=config.secret_key or secrets.token_hex(32))
     become(web_command(config, host=host, threads=threads), config)

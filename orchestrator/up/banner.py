@@ -18,12 +18,16 @@ from orchestrator.embedded.binaries import postgres_programs
 _NAMED_FUNCTIONS = 5
 
 
-def facts(config: Config, web_url: str, seconds: float, functions: Sequence[str]) -> str:
-    """That everything runs, where, and which functions of the user's own steps can call."""
+def facts(config: Config, web_url: str, seconds: float, functions: Sequence[str], token: str) -> str:
+    """That everything runs, where, and which functions of the user's own steps can call.
+
+    The token is in the fragment of the address to sign in at, which a browser sends to no server.
+    """
     return "\n".join(
         [
             f"\nReady after {seconds:.1f} s.",
             f"  web        {web_url}",
+            f"  sign in    {web_url}/login#token={token}",
             f'  database   {_psql()} "{psql_url(config.database_url)}"',
             f"  logs       {config.data_dir / 'logs'}",
             f"  functions  {_functions(config, functions)}",

@@ -16,6 +16,7 @@ from orchestrator.embedded.ports import is_free, next_free_port
 from orchestrator.errors import Conflict
 from orchestrator.store.migrate import upgrade
 from orchestrator.transport import ping
+from orchestrator.up.admin import admin_token
 from orchestrator.up.banner import facts, tries
 from orchestrator.up.console import Console
 from orchestrator.up.example import Example, run_example, was_shown
@@ -89,7 +90,8 @@ def _start(
     folder.publish(Running(os.getpid(), config.database_url, config.broker_url, web_url))
     wait_web(web_url, stack.mend, console)
     wait_worker(config.database_url, time.monotonic() - began, stack.mend, console)
-    console.say(facts(config, web_url, time.monotonic() - began, functions))
+    token = admin_token(config, folder)
+    console.say(facts(config, web_url, time.monotonic() - began, functions, token))
     run_id = run_example(example, config, folder, console) if showing else None
     console.say(tries(config, run_id))
 

@@ -136,6 +136,7 @@ def test_everything_answers_and_ctrl_c_leaves_no_process(tmp_path: Path) -> None
         up.wait_said(READY)
         assert up.get("/healthz") == (200, {"status": "ok"})
         assert up.get("/readyz")[0] == 200
+        assert f"/login#token={(up.data / 'admin_token').read_text()}\n" in up.said
         assert up.execute("SELECT count(*) FROM workers WHERE kind = 'worker' AND stopped_at IS NULL") == 1
         processes = family(psutil.Process(up.process.pid))
         up.process.send_signal(signal.SIGINT)

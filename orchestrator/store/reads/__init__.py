@@ -31,6 +31,7 @@ from orchestrator.store.reads.pools import get_pool, list_pools
 from orchestrator.store.reads.runs import RunFilters, get_run, list_runs
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 from orchestrator.store.reads.steps import get_step, list_steps, step_counts
+from orchestrator.store.reads.tokens import list_tokens
 from orchestrator.store.reads.workers import list_workers
 from orchestrator.store.reads.workflows import list_workflows
 
@@ -60,6 +61,7 @@ __all__ = [
     "list_pools",
     "list_runs",
     "list_steps",
+    "list_tokens",
     "list_workers",
     "list_workflows",
     "load_secrets",

@@ -16,10 +16,12 @@ from orchestrator.store.tables.runs import (
     workflow_step_attempts,
 )
 from orchestrator.store.tables.shared import audit_log, function_rates, function_results, functions, pools, workers
+from orchestrator.store.tables.tokens import api_tokens
 
 __all__ = [
     "HOLDS_SLOTS",
     "WAITS_FOR_SLOTS",
+    "api_tokens",
     "apps",
     "audit_log",
     "function_rates",

@@ -21,7 +21,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
 
 
 def told(config: Config, *functions: str) -> str:
-    (line,) = [line for line in facts(config, "http://h", 1, functions).splitlines() if line.startswith("  functions")]
+    (line,) = [
+        line for line in facts(config, "http://h", 1, functions, "orc_x").splitlines() if line.startswith("  functions")
+    ]
     return line.removeprefix("  functions").strip()
 
 
@@ -30,6 +32,10 @@ def test_the_users_functions_are_named(here: Config) -> None:
     assert told(replace(here, functions=("shop", "bank"))) == "none of your own in shop, bank"
     assert told(here, "a", "b") == "a, b"
     assert told(here, *"abcdefg") == "a, b, c, d, e and 2 more"
+
+
+def test_the_token_to_sign_in_with_is_where_no_server_log_sees_it(here: Config) -> None:
+    assert "  sign in    http://h/login#token=orc_x" in facts(here, "http://h", 1, (), "orc_x").splitlines()
 
 
 def test_the_commands_work_in_another_terminal_whatever_the_data_folder(here: Config) -> None:

@@ -1,0 +1,33 @@
+"""What a request is refused for before it comes to any use case."""
+
+from __future__ import annotations
+
+from orchestrator.errors import OrchestratorError
+
+
+class Refused(OrchestratorError):
+    """The request is answered with `status`. `retry_after`: seconds until another try may do better."""
+
+    status = 400
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class Unauthenticated(Refused):
+    """Nobody knows who asks."""
+
+    status = 401
+
+
+class Forbidden(Refused):
+    """Whoever asks may not do this."""
+
+    status = 403
+
+
+class TooManyRequests(Refused):
+    """It was asked too often."""
+
+    status = 429
