@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -32,6 +33,13 @@ def _seconds(*, least: float) -> Callable[[str], float]:
         return value
 
     return parse
+
+
+def _rate(text: str) -> float:
+    value: float = _number(text, float, "a number")
+    if not 0 <= value <= 1e9:
+        raise ValueError(f"must be from 0 to 1000000000, not {text}")
+    return value
 
 
 def _count(*, least: int, most: int | None = None) -> Callable[[str], int]:
@@ -86,6 +94,16 @@ def _modules(text: str) -> tuple[str, ...]:
     return modules
 
 
+def _origins(text: str) -> tuple[str, ...]:
+    origins = _names(text)
+    for origin in origins:
+        if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
+            raise ValueError(
+                f"'{origin}' is not an origin (write them as https://host:port, separated by commas; * is any)"
+            )
+    return origins
+
+
 def _app(text: str) -> str:
     if len(text) > 255 or not text.isprintable():
         raise ValueError("must be 1 to 255 printable characters")
@@ -138,6 +156,9 @@ class Config:
     max_document_bytes: int = _setting(_PREFIX + "MAX_DOCUMENT_BYTES", _bytes, 1 << 20)
     max_steps: int = _setting(_PREFIX + "MAX_STEPS", _count(least=1), 20_000)
     max_depth: int = _setting(_PREFIX + "MAX_DEPTH", _count(least=0, most=100), 8)
+    api_rate: float = _setting(_PREFIX + "API_RATE", _rate, 1000.0)
+    api_streams: int = _setting(_PREFIX + "API_STREAMS", _count(least=0), 16)
+    cors_origins: tuple[str, ...] = _setting(_PREFIX + "CORS_ORIGINS", _origins, ())
     log_level: str = _setting(_PREFIX + "LOG_LEVEL", _level, "INFO")
     data_dir: Path = _setting(_PREFIX + "DATA_DIR", Path, lambda: default_folder(Path.cwd()))
     broker_tls_verify: bool = _setting(_PREFIX + "BROKER_TLS_VERIFY", _boolean, True)

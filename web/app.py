@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from flask import Flask
 
+from orchestrator.bootstrap import make_engine
 from orchestrator.config import Config
-from orchestrator.store.db import Database
+from web.api.api import add_api
 from web.failures import Failures
 from web.headers import add_security_headers
 from web.health import health
 from web.identities import Identities
 from web.pages.home import home
+from web.paths import use_exact_paths
+from web.problems import answer_errors
+from web.rates import Rates
 from web.readiness import Readiness
+from web.requests import watch_requests
 
 
 def create_app(config: Config | None = None) -> Flask:
@@ -24,12 +29,18 @@ def create_app(config: Config | None = None) -> Flask:
         SESSION_COOKIE_SAMESITE="Lax",
         MAX_CONTENT_LENGTH=4 * config.max_document_bytes,
     )
-    db = Database.connect(config.database_url, pool_size=config.pool_size, application_name="orchestrator-web")
-    app.extensions["orchestrator.database"] = db
-    app.extensions["orchestrator.identities"] = Identities(db)
+    use_exact_paths(app)
+    engine = make_engine(config, load_functions=False, pool_size=config.pool_size, name="orchestrator-web")
+    app.extensions["orchestrator.engine"] = engine
+    app.extensions["orchestrator.database"] = engine.db
+    app.extensions["orchestrator.identities"] = Identities(engine.db)
     app.extensions["orchestrator.failures"] = Failures()
+    app.extensions["orchestrator.rates"] = Rates(config.api_rate)
     app.extensions["orchestrator.readiness"] = Readiness.of(config)
+    watch_requests(app, config)
+    answer_errors(app)
     app.register_blueprint(health)
     app.register_blueprint(home)
+    add_api(app)
     app.after_request(add_security_headers)
     return app

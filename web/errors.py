@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, ProblemsError
 
 
 class Refused(OrchestratorError):
@@ -31,3 +31,15 @@ class TooManyRequests(Refused):
     """It was asked too often."""
 
     status = 429
+
+
+class UnsupportedBody(Refused):
+    """The body is of a kind that is not read here."""
+
+    status = 415
+
+
+class MalformedBody(ProblemsError):
+    """The body is not what its content type says."""
+
+    headline = "the body cannot be read"

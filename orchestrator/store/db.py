@@ -12,6 +12,7 @@ from psycopg2 import Error as DriverError
 from psycopg2 import extensions
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from orchestrator.errors import Unreachable
@@ -75,6 +76,8 @@ class Database:
             return self.engine.connect()
         except OperationalError as error:
             raise Unreachable(f"cannot reach Postgres: {_all_lines(error)}") from error
+        except PoolTimeout as error:
+            raise Unreachable("all database connections of this process are in use (ORCHESTRATOR_POOL_SIZE)") from error
 
     @contextmanager
     def transaction(self, *, lazy: bool = False) -> Iterator[Connection]:

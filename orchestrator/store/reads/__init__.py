@@ -28,7 +28,8 @@ from orchestrator.store.reads.logs import last_logs, list_logs
 from orchestrator.store.reads.packs import list_packs
 from orchestrator.store.reads.page import Page
 from orchestrator.store.reads.pools import get_pool, list_pools
-from orchestrator.store.reads.runs import RunFilters, get_run, list_runs
+from orchestrator.store.reads.revisions import get_revision, get_workflow, list_revisions
+from orchestrator.store.reads.runs import RunFilters, get_run, list_runs, run_app
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 from orchestrator.store.reads.steps import get_step, list_steps, step_counts
 from orchestrator.store.reads.tokens import list_tokens
@@ -44,8 +45,10 @@ __all__ = [
     "find_run",
     "get_brief",
     "get_pool",
+    "get_revision",
     "get_run",
     "get_step",
+    "get_workflow",
     "last_logs",
     "list_approvals",
     "list_apps",
@@ -59,12 +62,14 @@ __all__ = [
     "list_logs",
     "list_packs",
     "list_pools",
+    "list_revisions",
     "list_runs",
     "list_steps",
     "list_tokens",
     "list_workers",
     "list_workflows",
     "load_secrets",
+    "run_app",
     "run_now",
     "run_statuses",
     "step_counts",

@@ -62,8 +62,13 @@ def unpack_cursor(text: str, count: int) -> list[str]:
     """The texts of a packed cursor; raises `InvalidInput`."""
     try:
         parts = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (ValueError, binascii.Error):
+    except (ValueError, binascii.Error, RecursionError):
         parts = None
-    if not isinstance(parts, list) or len(parts) != count or not all(isinstance(part, str) for part in parts):
+    if not isinstance(parts, list) or len(parts) != count or not all(map(_is_text, parts)):
         raise InvalidInput([Problem("after", "is not a cursor of this list")])
     return parts
+
+
+def _is_text(part: Any) -> bool:
+    """Whether it is text that Postgres can compare with."""
+    return isinstance(part, str) and not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in part)

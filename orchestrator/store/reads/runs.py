@@ -62,6 +62,17 @@ def get_run(conn: Connection, run_id: str) -> dict[str, Any]:
     return _shape_all(conn, rows)[0]
 
 
+_APP = text("SELECT a.name FROM workflow_runs r JOIN apps a ON a.id = r.app_id WHERE r.id = :id")
+
+
+def run_app(conn: Connection, run_id: str) -> str:
+    """The app a run is of; raises `NotFound`."""
+    name = conn.execute(_APP, {"id": run_id}).scalar() if is_id(run_id) else None
+    if name is None:
+        raise unknown_run(run_id)
+    return str(name)
+
+
 def list_runs(conn: Connection, filters: RunFilters, after: str | None = None, limit: int = 50) -> Page:
     """A page of runs, newest first. Raises `NotFound` for an app or workflow nobody has registered."""
     ids = find_ids(conn, filters, id_cursor(after), limit + 1)

@@ -9,15 +9,18 @@ from sqlalchemy import Connection, Row, text
 from orchestrator.store.reads.page import Page, iso, pack_cursor, page_of, unpack_cursor
 from orchestrator.store.workflows import find_app
 
-_LIST = """
+SHAPE = """
 SELECT w.id, w.name, w.name_key, CASE WHEN w.app_id IS NULL THEN 'group' ELSE 'app' END AS owner_kind,
   coalesce(a.name, g.name) AS owner, w.latest_revision, w.created_at, v.created_at AS changed_at, v.version,
   v.document ->> 'label' AS label, v.document ->> 'description' AS description, v.document -> 'tags' AS tags,
-  p.name AS pack
+  p.name AS pack{more}
 FROM workflows w LEFT JOIN packs p ON p.id = w.pack_id
 LEFT JOIN apps a ON a.id = w.app_id LEFT JOIN groups g ON g.id = w.group_id
 LEFT JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = w.latest_revision
-WHERE (w.name_key, CAST(w.id AS text)) > (:key, :id) AND w.deleted_at IS NULL {of_app}
+"""
+_LIST = f"""
+{SHAPE}
+WHERE (w.name_key, CAST(w.id AS text)) > (:key, :id) AND w.deleted_at IS NULL {{of_app}}
 ORDER BY w.name_key, CAST(w.id AS text) LIMIT :limit
 """
 _OF_APP = "AND (w.app_id = :app_id OR w.group_id = (SELECT group_id FROM apps WHERE id = :app_id))"
@@ -29,11 +32,12 @@ def list_workflows(conn: Connection, after: str | None = None, limit: int = 100,
     values: dict[str, Any] = {"key": key, "id": id, "limit": limit + 1}
     if app is not None:
         values["app_id"] = find_app(conn, app).id
-    rows = conn.execute(text(_LIST.format(of_app=_OF_APP if app is not None else "")), values).all()
-    return page_of(rows, limit, _shape, lambda row: pack_cursor(row.name_key, str(row.id)))
+    rows = conn.execute(text(_LIST.format(of_app=_OF_APP if app is not None else "", more="")), values).all()
+    return page_of(rows, limit, shape_workflow, lambda row: pack_cursor(row.name_key, str(row.id)))
 
 
-def _shape(row: Row[Any]) -> dict[str, Any]:
+def shape_workflow(row: Row[Any]) -> dict[str, Any]:
+    """What a list shows of a workflow."""
     return {
         "id": str(row.id),
         "name": row.name,

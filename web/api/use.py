@@ -1,0 +1,66 @@
+"""What every noun needs of the application."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flask import current_app
+
+from orchestrator.errors import NotFound, unknown_run
+from orchestrator.services.engine import Engine
+from orchestrator.store.db import Database
+from orchestrator.store.reads import run_app
+from orchestrator.store.workflows import name_key
+from web.auth import current_identity
+
+
+def engine() -> Engine:
+    """The engine of this process."""
+    found: Engine = current_app.extensions["orchestrator.engine"]
+    return found
+
+
+def db() -> Database:
+    return engine().db
+
+
+def app_seen(given: str | None) -> str | None:
+    """The app a request is about: that of the token, else the one asked for; None: all of them.
+
+    For a token of one app the others are not there: raises `NotFound`.
+    """
+    own = current_identity().app
+    if own is None or given is None:
+        return given if own is None else own
+    if name_key(given) != name_key(own):
+        raise NotFound(f"there is no app named '{given}'")
+    return own
+
+
+def app_meant(given: str | None) -> str:
+    """The same where it must be one app: without a word, the configured one."""
+    return app_seen(given) or engine().settings.app
+
+
+@contextmanager
+def looking_at(run_id: str) -> Iterator[Any]:
+    """A transaction to look at a run; raises `NotFound` for one that is not there for who asks."""
+    with db().transaction() as conn:
+        check_run(conn, run_id)
+        yield conn
+
+
+def check_run(conn: Any, run_id: str) -> None:
+    """Raises `NotFound` for a run that is not there for who asks."""
+    app = run_app(conn, run_id)
+    own = current_identity().app
+    if own is not None and name_key(app) != name_key(own):
+        raise unknown_run(run_id)
+
+
+def check_acts_on(run_id: str) -> None:
+    """The same before an act."""
+    with looking_at(run_id):
+        return
