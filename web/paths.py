@@ -6,14 +6,12 @@ it was sent, and each segment decoded by its converter.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 from urllib.parse import quote, unquote_to_bytes, urlsplit
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Flask
 from werkzeug.routing import BaseConverter, ValidationError
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _RAW = ("RAW_URI", "REQUEST_URI")  # as gunicorn and others call it
 
@@ -42,7 +40,7 @@ class ExactPaths:
     def __init__(self, app: WSGIApplication) -> None:
         self._app = app
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> object:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         environ["PATH_INFO"] = _exact(environ)
         return self._app(environ, start_response)
 

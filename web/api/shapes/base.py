@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, fields
+from marshmallow import EXCLUDE, Schema, fields
 
 _HIDDEN = 'Fields marked `writeOnly` in the workflow\'s schemas are `"***"`.'
 
 
 class Shape(Schema):
-    """A map in an answer."""
+    """A map in an answer. Keys are only ever added, so it may hold more than a client knows."""
+
+    class Meta:
+        unknown = EXCLUDE
 
 
 def told(description: str = "", **more: Any) -> dict[str, Any]:

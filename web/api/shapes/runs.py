@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from marshmallow import fields
+
 from orchestrator.domain.states import RunStatus, StepStatus
 from web.api.shapes.base import (
     Shape,
@@ -55,11 +57,9 @@ class RunShape(Shape):
 
 
 class StepErrorShape(Shape):
-    class Meta:
-        additional_properties = True
-
     type = text()
     message = text()
+    traceback = fields.String(metadata={"description": "Where a function raised it; may be left out."})
 
 
 class HeldShape(Shape):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from marshmallow import fields
-
 from web.api.shapes.base import (
     ProblemItem,
     Shape,
@@ -19,7 +17,6 @@ from web.api.shapes.base import (
     text,
     text_or_null,
     texts,
-    told,
     word,
 )
 
@@ -91,10 +88,3 @@ class ValidatedShape(Shape):
 
 WorkflowPage = page_of(WorkflowShape)
 RevisionPage = page_of(RevisionShape)
-
-
-class SchemaShape(Shape):
-    """A JSON Schema 2020-12."""
-
-    class Meta:
-        include = {"$schema": fields.String(required=True, **told())}
