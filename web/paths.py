@@ -49,7 +49,7 @@ def use_exact_paths(app: Flask) -> None:
     """Let `<name>` in the application's rules be any name."""
     app.url_map.converters["default"] = app.url_map.converters["string"] = NameConverter
     app.url_map.merge_slashes = False
-    app.wsgi_app = ExactPaths(app.wsgi_app)  # type: ignore[assignment,method-assign]
+    app.wsgi_app = ExactPaths(app.wsgi_app)  # type: ignore[method-assign]
 
 
 def _exact(environ: WSGIEnvironment) -> str:
