@@ -16,7 +16,9 @@ from orchestrator.store.outcomes import load_run
 from orchestrator.store.reads import (
     RunFilters,
     RunSecrets,
+    get_item,
     get_run,
+    list_attempts,
     list_items,
     list_runs,
     list_steps,
@@ -77,6 +79,12 @@ class RunHandle:
         wanted, secrets, db = StepStatus(status) if status else None, self._secrets(), self._engine.db
         yield from every(db, lambda conn, after: list_items(conn, self.id, step, wanted, after, secrets=secrets))
 
+    def item(self, step: str, index: int) -> dict[str, Any]:
+        """One item, by its index from 0, as `items` gives it, with `attempts`: those that have ended. Raises
+        `NotFound`."""
+        with self._engine.db.transaction() as conn:
+            return get_item(conn, self.id, step, index) | {"attempts": list_attempts(conn, self.id, step, index)}
+
     def _secrets(self) -> RunSecrets:
         with self._engine.db.transaction() as conn:
             return load_secrets(conn, self.id)
@@ -85,11 +93,12 @@ class RunHandle:
         with self._engine.db.transaction() as conn:
             return load_run(conn, self.id)
 
-    def why(self, step: str) -> list[str]:
-        """Why the step is not running, in sentences, the nearest cause first; raises `NotFound`."""
+    def why(self, step: str, item: int | None = None) -> list[str]:
+        """Why the step, or one `item` of it (by index), is not running, in sentences, the nearest cause first; raises
+        `NotFound`."""
         with self._engine.db.transaction() as conn:
             plan = self._engine.plans.get(conn, run_now(conn, self.id).revision_id)
-            return why(conn, plan, self.id, step)
+            return why(conn, plan, self.id, step, item)
 
 
 def id_of(run: RunHandle | str) -> str:

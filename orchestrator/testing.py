@@ -128,8 +128,9 @@ def run(
 
     `functions` are added to those registered with `@function`, `workflows` are those its steps start runs of. `at` is
     the time it starts. Waits (sleeps, retry delays, timeouts) are skipped. `signals` maps the events that come to their
-    payloads; `approvals` the steps that ask people to True, False, or the fields of a yes. `check` is called after
-    every step. Raises `InvalidDefinition`, `InvalidInput`, and `Stuck` when the run cannot end.
+    payloads; `approvals` the steps that ask people to True, False, or the fields of a yes, or to a list of these where
+    each item asks. `check` is called after every step. Raises `InvalidDefinition`, `InvalidInput`, and `Stuck` when the
+    run cannot end.
     """
     with sandbox(functions, at=at, settings=settings, database_url=database_url) as box:
         for other in workflows:
@@ -238,8 +239,15 @@ class Sandbox:
         for name, payload in signals.items():
             signal(self.engine, run_id, name, payload, actor="testing")
         for step, answer in approvals.items():
-            fields = {} if isinstance(answer, bool) else answer
-            decide(self.engine, run_id, step, answer is not False, fields, actor="testing")
+            if isinstance(answer, Sequence):
+                for item, one in enumerate(answer):
+                    self._decide(run_id, step, one, item)
+            else:
+                self._decide(run_id, step, answer)
+
+    def _decide(self, run_id: str, step: str, answer: bool | Mapping[str, Any], item: int | None = None) -> None:
+        fields = {} if isinstance(answer, bool) else answer
+        decide(self.engine, run_id, step, answer is not False, fields, item=item, actor="testing")
 
     def drive(
         self, run_id: str, pick: Pick = lambda waiting: 0, check: Callable[[Sandbox], None] | None = None

@@ -28,6 +28,9 @@ CREATE TABLE workflow_signals (
 );
 
 CREATE INDEX workflow_signals_run_idx ON workflow_signals (run_id, name, id);
+
+CREATE INDEX steps_event_idx ON workflow_run_steps (run_id, (wait ->> 'event'), position)
+  WHERE status = 'waiting' AND wait ->> 'event' IS NOT NULL;
 """
 
 
@@ -36,4 +39,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.get_bind().exec_driver_sql("DROP TABLE workflow_signals")
+    op.get_bind().exec_driver_sql("DROP INDEX steps_event_idx; DROP TABLE workflow_signals")

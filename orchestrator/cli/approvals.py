@@ -18,11 +18,13 @@ from orchestrator.store.reads import list_approvals
 _COLUMNS = (
     Column("RUN"),
     name_column("STEP"),
+    Column("ITEM"),
     Column("ASKED", stretches=True),
     Column("OF", stretches=True, gives_way=3),
     Column("SINCE", gives_way=2),
     Column("UNTIL", gives_way=1),
 )
+_HOW = "orchestrator approve RUN STEP (--item N where there is one)"
 
 
 @click.command()
@@ -38,7 +40,7 @@ def approvals(app: str | None, limit: int, after: str | None, as_json: bool) -> 
         return
     screen = console()
     print_lines(screen, table(_COLUMNS, [_row(item) for item in page.items], width_of(screen)))
-    note("orchestrator approve RUN STEP" if page.items else "nothing waits for a decision")
+    note(_HOW if page.items else "nothing waits for a decision")
     if page.next:
         note(f"there are more: --after {page.next}")
 
@@ -48,6 +50,7 @@ def _row(item: Mapping[str, Any]) -> tuple[Text, ...]:
     return (
         Text(item["run_id"]),
         Text(clean(item["step"])),
+        Text("" if item["item"] is None else str(item["item"])),
         Text(one_line(clean(item["title"]))),
         Text(clean(", ".join(item["assignees"]))),
         Text(local(since) if since else "", "dim"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -11,6 +11,6 @@ from orchestrator.cli.deciding import answer, answers
 
 @click.command()
 @answers
-def approve(run: str, step: str, fields: Sequence[str], comment: str | None, as_json: bool) -> None:
+def approve(**said: Any) -> None:
     """Say yes to an approval."""
-    answer(run, step, True, fields, comment, as_json)
+    answer(True, **said)

@@ -24,6 +24,9 @@ def answers(command: Command) -> Command:
         common,
         click.option("--comment", metavar="TEXT", help="Why; everyone who looks sees it."),
         click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field: JSON or text."),
+        click.option(
+            "--item", type=click.IntRange(min=0), metavar="N", help="Whose question it is, of a step's items."
+        ),
         click.argument("step"),
         click.argument("run"),
     ):
@@ -31,12 +34,11 @@ def answers(command: Command) -> Command:
     return command
 
 
-def answer(run: str, step: str, approved: bool, fields: Sequence[str], comment: str | None, as_json: bool) -> None:
-    """Decide, and tell who goes on with it."""
+def answer(approved: bool, run: str, step: str, fields: Sequence[str], as_json: bool, **said: Any) -> None:
+    """Decide, and tell who goes on with it. `said`: the other options of `answers`."""
     given = dict(map(_field, fields))
     with open_engine() as engine:
-        run_id = find(engine.db, run)
-        decided = decide(engine, run_id, step, approved, given, comment=comment, actor=actor())
+        decided = decide(engine, find(engine.db, run), step, approved, given, actor=actor(), **said)
     tell(decided, step, as_json)
 
 

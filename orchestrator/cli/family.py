@@ -32,6 +32,6 @@ def _row(run: Mapping[str, Any], signs: Signs, now: datetime) -> tuple[Text, ...
         Text("   " * run["level"] + clean(run["workflow"])),
         signs.status(run["status"]),
         Text(str(run["id"])),
-        Text(clean(run["step"] or ""), "dim"),
+        Text(clean(run["step"] or "") + ("" if run["item"] is None else f"[{run['item']}]"), "dim"),
         Text(duration(((finished or now) - started).total_seconds()) if started else ""),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -11,6 +11,6 @@ from orchestrator.cli.deciding import answer, answers
 
 @click.command()
 @answers
-def reject(run: str, step: str, fields: Sequence[str], comment: str | None, as_json: bool) -> None:
+def reject(**said: Any) -> None:
     """Say no to an approval."""
-    answer(run, step, False, fields, comment, as_json)
+    answer(False, **said)

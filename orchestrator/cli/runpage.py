@@ -76,7 +76,8 @@ def _facts(page: RunPage, signs: Signs, width: int | None) -> Iterator[Text]:
         yield _fact("why", because)
     yield _fact("run", Text(f"{run.id}, revision {run.revision}, app {clean(run.app)}"))
     if view["parent_run_id"] is not None:
-        step = f"step '{clean(view['parent_step'])}' of " if view["parent_step"] else ""
+        item = "" if view["parent_item"] is None else f"item {view['parent_item']} of "
+        step = f"{item}step '{clean(view['parent_step'])}' of " if view["parent_step"] else ""
         yield _fact("parent", Text(f"{step}run {view['parent_run_id']}; it lies {view['depth']} deep"))
     yield _fact("started" if run.started_at is not None else "created", Text(_times(run)))
     if view.get("rerun_of"):

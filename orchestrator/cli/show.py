@@ -26,6 +26,8 @@ from orchestrator.services.why import why
 from orchestrator.store.db import Database
 from orchestrator.store.reads import (
     get_brief,
+    get_item,
+    get_item_brief,
     get_run,
     get_step,
     last_logs,
@@ -47,6 +49,7 @@ _LOG_LINES = 15
 @click.argument("run")
 @click.option("--step", metavar="NAME", help="Show this step: its input, output, error, attempts and last log lines.")
 @click.option("--why", "asked", metavar="STEP", help="Say why this step is not running, and what keeps that.")
+@click.option("--item", type=click.IntRange(min=0), metavar="N", help="With --step or --why: of its item N (from 0).")
 @click.option("--items", is_flag=True, help="With --step: list its items, page by page.")
 @click.option("--all", "everything", is_flag=True, help=f"Show every step of a run of more than {_MOST}.")
 @click.option(
@@ -63,6 +66,7 @@ def show(
     run: str,
     step: str | None,
     asked: str | None,
+    item: int | None,
     items: bool,
     everything: bool,
     statuses: Sequence[str],
@@ -79,14 +83,16 @@ def show(
     wanted = [StepStatus(status) for status in statuses]
     if items and step is None:
         raise click.UsageError("--items goes with --step")
+    if item is not None and (items or (step is None and asked is None)):
+        raise click.UsageError("--item goes with --step or --why")
     with open_database() as db:
         run_id = find(db, run)
         if asked is not None:
-            _say_why(db, run_id, asked, as_json)
+            _say_why(db, run_id, asked, item, as_json)
         elif step is not None and items:
             _show_items(db, run_id, step, wanted, after, limit, as_json)
         elif step is not None:
-            _show_step(db, run_id, step, as_json)
+            _show_step(db, run_id, step, item, as_json)
         elif tree:
             _show_tree(db, run_id, as_json)
         elif as_json:
@@ -99,12 +105,12 @@ def show(
             print_lines(screen, run_page(page, Signs.of(screen), width_of(screen)))
 
 
-def _say_why(db: Database, run_id: str, step: str, as_json: bool) -> None:
+def _say_why(db: Database, run_id: str, step: str, item: int | None, as_json: bool) -> None:
     with db.transaction() as conn:
         plan = Plans().get(conn, run_now(conn, run_id).revision_id)
-        told = [load_secrets(conn, run_id).show(sentence) for sentence in why(conn, plan, run_id, step)]
+        told = [load_secrets(conn, run_id).show(sentence) for sentence in why(conn, plan, run_id, step, item)]
     if as_json:
-        print_json({"run_id": run_id, "step": step, "why": told})
+        print_json({"run_id": run_id, "step": step, **_of_item(item), "why": told})
     else:
         print_lines(console(), [Text(clean(sentence)) for sentence in told])
 
@@ -154,17 +160,24 @@ def _show_items(
         note(f"there are more: --after {page.next}")
 
 
-def _show_step(db: Database, run_id: str, name: str, as_json: bool) -> None:
+def _of_item(item: Any) -> dict[str, Any]:
+    return {} if item is None else {"item": item}
+
+
+def _show_step(db: Database, run_id: str, name: str, item: int | None, as_json: bool) -> None:
+    """The page of a step, or of one of its items."""
     with db.transaction() as conn:
-        step = get_step(conn, run_id, name)
-        attempts = list_attempts(conn, run_id, name)
-        now, brief = run_now(conn, run_id), get_brief(conn, run_id, name)
-        lines = [] if as_json else last_logs(conn, run_id, name, _LOG_LINES)
+        step = get_step(conn, run_id, name) if item is None else get_item(conn, run_id, name, item)
+        attempts = list_attempts(conn, run_id, name, item)
+        now = run_now(conn, run_id)
+        brief = get_brief(conn, run_id, name) if item is None else get_item_brief(conn, run_id, name, item)
+        lines = [] if as_json else last_logs(conn, run_id, name, _LOG_LINES, item)
         states, workers = step_statuses(conn, run_id), list_workers(conn)
     if as_json:
-        print_json({"run_id": run_id, "step": step, "attempts": attempts})
+        told = {"step": step} if item is None else {"step": name, "item": step}
+        print_json({"run_id": run_id, **told, "attempts": attempts})
         return
     screen = console()
     around = Around(plan_of(db, now), states, now.status, now.now)
-    page = StepPage(now, around, step, brief, attempts, lines, workers)
+    page = StepPage(now, around, name, step, brief, attempts, lines, workers)
     print_lines(screen, step_page(page, Signs.of(screen), width_of(screen)))

@@ -33,9 +33,13 @@ def signal(run: str, name: str, payload: str | None, as_json: bool) -> None:
 def tell(sent: Signaled, name: str, as_json: bool) -> None:
     """Who took the signal, or that it is kept, and which one came first."""
     if as_json:
-        print_json({"id": sent.id, "step": sent.step, "earlier": _shown(sent.earlier)})
+        print_json({"id": sent.id, "step": sent.step, "item": sent.item, "earlier": _shown(sent.earlier)})
         return
-    taken, kept = f"step '{clean(sent.step or '')}' goes on with it", f"kept for a step that waits for '{clean(name)}'"
+    item = "" if sent.item is None else f"item {sent.item} of "
+    taken, kept = (
+        f"{item}step '{clean(sent.step or '')}' goes on with it",
+        f"kept for a step that waits for '{clean(name)}'",
+    )
     click.echo(taken if sent.step else kept)
     if sent.earlier and not sent.step:
         note(f"another came first: from {clean(sent.earlier.actor)}, {local(sent.earlier.sent_at)}")

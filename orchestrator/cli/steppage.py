@@ -36,10 +36,12 @@ _LIKE = {"retry_later": "ready", "timed_out": "failed", "lost": "failed"}
 
 @dataclass(frozen=True, slots=True)
 class StepPage:
-    """A step's public view and its line, with its ended attempts, its last log lines, and the processes there are."""
+    """A step's, or an item's, public view and its line, with its ended attempts, its last log lines, and the processes
+    there are. `name` is the step's."""
 
     run: RunNow
     around: Around
+    name: str
     step: Mapping[str, Any]
     brief: StepBrief
     attempts: Sequence[Mapping[str, Any]]
@@ -54,16 +56,17 @@ def step_page(page: StepPage, signs: Signs, width: int | None) -> list[Text]:
         lines += [Text(), Text("attempts", "bold"), *_attempts(page, signs, width)]
     if page.lines:
         lines += [Text(), Text("last log lines", "bold"), *map(_log_line, page.lines)]
-    if page.step["items"]:
-        shown = f"  orchestrator show {page.run.id} --step {shell_argument(page.step['name'])} --items"
+    if page.step.get("items"):
+        shown = f"  orchestrator show {page.run.id} --step {shell_argument(page.name)} --items"
         lines += [Text(), Text.assemble(shown, ("  # its items, page by page", "dim"))]
-    command = f"  orchestrator logs {page.run.id} {shell_argument(page.step['name'])}"
+    item = f" --item {page.step['index']}" if "index" in page.step else ""
+    command = f"  orchestrator logs {page.run.id} {shell_argument(page.name)}{item}"
     return [*lines, Text(), Text.assemble(command, ("  # all it logged and printed", "dim"))]
 
 
 def _headline(page: StepPage, signs: Signs) -> Text:
     status = page.step["status"]
-    name = (clean(page.step["name"]), "bold")
+    name = (clean(page.brief.name), "bold")
     line = Text.assemble(signs.marked(status), name, " ", (word(status), MARKS[status].style))
     because = _because(page, signs)
     return line.append(": ").append_text(because) if because else line
@@ -96,7 +99,7 @@ def _facts(page: StepPage) -> Iterator[Text]:
     if child is not None:
         told = f"run {child['run_id']} of '{clean(child['workflow'])}', which is {child['status']}"
         yield _fact("child", f"{told}: orchestrator show {child['run_id']}")
-    if step["items"] is not None:
+    if step.get("items") is not None:
         yield _fact("items", counts_in_words(step["items"]))
     for name, key in (("ready", "ready_at"), ("started", "started_at"), ("ended", "finished_at")):
         at = parsed(step[key])
@@ -109,8 +112,8 @@ def _fact(name: str, value: str) -> Text:
 
 
 def _values(step: Mapping[str, Any]) -> Iterator[Text]:
-    for name in ("input", "output"):
-        if step[name] is not None:
+    for name in ("item", "input", "output"):
+        if step.get(name) is not None:
             yield from _block(name, json_block(step[name]).split("\n"))
     error = step["error"]
     if error:

@@ -56,6 +56,10 @@ class Plan:
             return self.handlers[HANDLER_NAMES[past]]
         return self.compensations[past - len(HANDLER_NAMES)]
 
+    def is_handler(self, position: int) -> bool:
+        """Whether it is a lifecycle handler's, or a compensation's."""
+        return len(self.steps) <= position < self.extent
+
     @property
     def extent(self) -> int:
         """All positions are below this one."""

@@ -13,7 +13,7 @@ from orchestrator.services.scope import RunScope
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """`ready`: (position, queue) of the run's steps that may start now; `others`: queues of steps of other runs.
+    """`ready`: (position, queue) of the run's steps that may start now; `others`: queues of others, also of other runs.
 
     `halting`: see services/halt.py. `child_over`: the run has ended, and has a parent, which is to be told
     (services/tell.py).

@@ -74,8 +74,8 @@ def mark(
         }
         events.act(conn, run_id, "step.marked", "mark", actor, reason, step_id=step_id, **told)
         advanced = advance(conn, scope, [Ended(step.position, status, output)], sorted(opened))
-    queues = follow_up(engine, run_id, advanced) | pass_down(engine, run_id)
-    dispatch(engine, queues | stop_items(engine, run_id, step.position))
+    queues = follow_up(engine, run_id, advanced) | stop_items(engine, run_id, step.position)
+    dispatch(engine, queues | pass_down(engine, run_id))
     return len(opened)
 
 

@@ -26,6 +26,14 @@ def pass_down(engine: Engine, run_id: str) -> frozenset[str]:
     return meet(engine, needs)
 
 
+def pass_from(engine: Engine, step_id: str) -> frozenset[str]:
+    """The same for the children of one step, or of one item of a step, whose attempt has come to something else than
+    their ends."""
+    with engine.db.transaction() as conn:
+        needs = children.find_needs_of_step(conn, step_id)
+    return meet(engine, needs)
+
+
 def pass_to(engine: Engine, child_run_id: str) -> frozenset[str]:
     """The same for one child."""
     with engine.db.transaction() as conn:
@@ -47,7 +55,8 @@ def meet(engine: Engine, needs: Iterable[Row[Any]]) -> frozenset[str]:
 
 def _cut_off(engine: Engine, need: Row[Any]) -> frozenset[str]:
     how = f"is {need.step_status}" if need.step_status not in (None, "waiting") else "no longer waits for it"
-    told = f"step '{need.step}' of its parent {how}" if need.step is not None else "its parent is gone"
+    what = f"step '{need.step}'" if need.item is None else f"item {need.item} of step '{need.step}'"
+    told = f"{what} of its parent {how}" if need.step is not None else "its parent is gone"
     return cancel_one(engine, need.id, reason=told, force=True, actor=_actor(need))
 
 

@@ -32,7 +32,7 @@ from orchestrator.services.claim import Claimed, claimed_from
 from orchestrator.services.end_item import end_item
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import follow_up
-from orchestrator.services.pass_down import pass_down
+from orchestrator.services.pass_down import pass_from
 from orchestrator.services.scope import RunScope
 from orchestrator.services.stop_items import stop_items
 from orchestrator.store import events, item_rows, logs, pools, results, steps, transition
@@ -74,7 +74,7 @@ def settle(
         queues |= now_or_later(outcome.suspension.then)
     elif settling.step.kind is StepKind.WORKFLOW and outcome.kind is not OutcomeKind.SUCCEEDED:
         # Its child may go on, for which it no longer waits.
-        queues |= now_or_later(lambda: pass_down(engine, claimed.run_id))
+        queues |= now_or_later(lambda: pass_from(engine, claimed.step_id))
     return replace(settled, queues=queues)
 
 

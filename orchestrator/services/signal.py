@@ -9,8 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from orchestrator.domain.events import APPROVAL, event_of, is_name, payload_problems, waits
+from orchestrator.domain.events import event_of, is_decision, is_name, payload_problems, waits, without_item
 from orchestrator.domain.graph import Plan, PlanStep
+from orchestrator.domain.items import index_of, is_item
 from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.values import storable
 from orchestrator.errors import Conflict, InvalidInput, NotFound, Problem, UnstorableValue
@@ -30,18 +31,20 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Signaled:
-    """`step`: the step that waited for it and has taken it; None: it is kept. `earlier`: see there."""
+    """`step`: the step that waited for it and has taken it, or whose `item` (by index) has; None: it is kept.
+    `earlier`: see there."""
 
     id: int
     step: str | None
     earlier: Earlier | None
+    item: int | None = None
 
 
 def signal(engine: Engine, run_id: str, name: str, payload: Any = None, *, actor: str = "cli") -> Signaled:
     """Send the event `name`. Raises `NotFound` for a run or an event that is not there, `Conflict` for a run that is
     over, and `InvalidInput` for a payload the wait's `schema` refuses; nothing is kept then.
     """
-    if name.startswith(APPROVAL):
+    if is_decision(name):
         raise Conflict(f"'{name}' is an approval: it is approved or rejected")
     return send_signal(engine, run_id, name, payload, actor)
 
@@ -58,7 +61,7 @@ def send_signal(
     payload_json = _storable(engine, payload)
     with engine.db.transaction() as conn:
         plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
-        rows = signals.lock_waits(conn, run_id, [here.position for here in waits(plan)], name)
+        taker = _waiting(conn, plan, run_id, name)
         # Its row, so that of two decisions before the question, too, the second sees the first.
         facts = runs.load_run(conn, run_id, lock=True)
         if facts.status.terminal:
@@ -66,16 +69,28 @@ def send_signal(
         _check_payload(_waits_for(plan, name), payload)
         id = signals.insert_signal(conn, run_id, name, payload_json, actor)
         earlier = signals.find_earlier(conn, run_id, name, id)
-        taker = next((row for row in rows if row.waits), None)
         if once and earlier is not None and taker is None:
             raise Conflict(f"that was decided by {earlier.actor} at {earlier.sent_at:%Y-%m-%d %H:%M:%S} UTC")
         queues = _give(conn, id, taker)
-        step = plan.at(taker.position).name if taker is not None else None
-        told = {"event": name, "signal": id, "step": step}
+        step, item = _what(plan, taker)
+        told = {"event": name, "signal": id, "step": step} | ({} if item is None else {"item": item})
         events.record(conn, run_id, "run.signal", told | {"actor": actor}, taker.id if taker is not None else None)
         events.audit(conn, actor, act, "run", run_id, None, told)
     dispatch(engine, queues)
-    return Signaled(id, step, Earlier(earlier.id, earlier.actor, earlier.sent_at) if earlier else None)
+    return Signaled(id, step, Earlier(earlier.id, earlier.actor, earlier.sent_at) if earlier else None, item)
+
+
+def _waiting(conn: Connection, plan: Plan, run_id: str, name: str) -> Row[Any] | None:
+    fans = [here.position for here in waits(plan) if here.step.with_items is not None]
+    alone = [here.position for here in waits(plan) if here.step.with_items is None]
+    return signals.lock_waiting(conn, run_id, alone, fans, name)
+
+
+def _what(plan: Plan, taker: Row[Any] | None) -> tuple[str | None, int | None]:
+    """The name of the step, and the index of its item."""
+    if taker is None:
+        return None, None
+    return plan.at(taker.position).name, index_of(taker.position) if is_item(taker.position) else None
 
 
 def _storable(engine: Engine, payload: Any) -> str:
@@ -89,9 +104,9 @@ def _storable(engine: Engine, payload: Any) -> str:
 def _waits_for(plan: Plan, name: str) -> Sequence[PlanStep]:
     """The steps that wait for the event by name; where a template names an event, any may be meant."""
     named = [(here, event_of(here.step)) for here in waits(plan)]
-    events_known = {event for _, event in named}
+    events_known, name = {event for _, event in named}, without_item(name)
     if name not in events_known and None not in events_known:
-        known = sorted(known for known in events_known if known is not None and not known.startswith(APPROVAL))
+        known = sorted(known for known in events_known if known is not None and not is_decision(known))
         there = f"; it waits for {', '.join(known[:10])}" if known else ""
         raise NotFound(f"nothing in the run waits for an event '{name}'{did_you_mean(name, known) or there}")
     return [here for here, event in named if event == name]

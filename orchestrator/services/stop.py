@@ -26,11 +26,11 @@ def stop_steps(
 ) -> None:
     """Cancel what has not started, what waits without a worker, and what runs; `rows` are the run's, locked.
 
-    Without `children`, steps that wait for a sub-workflow come to their end with it. Lifecycle handlers and
+    Without `children`, what waits for a sub-workflow comes to its end with it. Lifecycle handlers and
     compensations are left, unless they are asked for; items go with their steps. Dependants' tallies are counted on.
     """
     limit = plan.extent if handlers else len(plan.steps)
-    without = halt_items(conn, plan, run_id, reason, running=running, waiting=waiting)
+    without = halt_items(conn, plan, run_id, reason, running=running, waiting=waiting, children=children)
     stopped = [*without]
     stopped += transition.cancel_unstarted(conn, run_id, reason, limit, waiting=waiting, children=children)
     if running:

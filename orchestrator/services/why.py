@@ -16,9 +16,12 @@ from orchestrator.services.plans import Plans
 from orchestrator.store.reads import (
     RunNow,
     StepBrief,
+    first_open,
     get_brief,
+    get_item_brief,
     get_pool,
     hindrance,
+    item_name,
     list_briefs,
     list_workers,
     run_now,
@@ -30,12 +33,26 @@ _ALL_QUEUES = "*"
 _S = StepStatus
 
 
-def why(conn: Connection, plan: Plan, run_id: str, name: str) -> list[str]:
-    """Sentences, the nearest cause first; raises `NotFound` naming a near step."""
+def why(conn: Connection, plan: Plan, run_id: str, name: str, item: int | None = None) -> list[str]:
+    """Sentences about a step, or one `item` of it (by index), the nearest cause first; raises `NotFound` naming a near
+    step."""
     asked = _Asked(conn, plan, run_now(conn, run_id), {brief.position: brief for brief in list_briefs(conn, run_id)})
     step = get_brief(conn, run_id, name)
-    about_run = [] if step.status.terminal else list(asked.run_says())
-    return [*asked.step_says(step), *about_run]
+    if item is not None and _is_coming(plan, step, item):
+        told, over = [f"'{item_name(name, item)}' is not there yet.", *asked.step_says(step)], step.status.terminal
+    elif item is not None:
+        brief = get_item_brief(conn, run_id, name, item)
+        told, over = list(asked.item_says(step, brief)), brief.status.terminal
+    else:
+        told, over = list(asked.step_says(step)), step.status.terminal
+    return told if over else [*told, *asked.run_says()]
+
+
+def _is_coming(plan: Plan, step: StepBrief, item: int) -> bool:
+    """Whether the step may have this item, and has no row for it yet."""
+    if step.status.terminal or plan.at(step.position).step.with_items is None:
+        return False
+    return step.items_total is None or (step.items_made or 0) <= item < step.items_total
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +82,20 @@ class _Asked:
         elif run.closing is not None:
             yield f"The run is ending as {run.closing}; what is left are its compensations and handlers."
 
-    # The step.
+    # An item, and the step.
+
+    def item_says(self, step: StepBrief, item: StepBrief) -> Iterator[str]:
+        """Of an item: one whose turn has not come waits for others, or for its step to begin."""
+        if item.status is not _S.PENDING:
+            yield from self.step_says(item)
+            return
+        asked = self.plan.named(step.name).step.with_items
+        if step.status is _S.WAITING and asked is not None and asked.concurrency is not None:
+            most = f"{asked.concurrency} items of '{step.name}' are under way at a time"
+            yield f"'{item.name}' waits for its turn: {most}."
+        else:
+            yield f"'{item.name}' waits for its step to begin."
+        yield from self.step_says(step)
 
     def step_says(self, step: StepBrief) -> Iterator[str]:
         if step.held_at is not None and not step.status.terminal:
@@ -87,8 +117,16 @@ class _Asked:
                 yield f"'{step.name}' {waits_for(step.wait or {}, self.run.now, step.child)}."
                 if step.child is not None:
                     yield from self._below(step.child["run_id"])
+                elif step.items_total is not None:
+                    yield from self._first_item(step)
             case _:
                 yield self._ended(step)
+
+    def _first_item(self, step: StepBrief) -> Iterator[str]:
+        """Why the first item that has not ended has not."""
+        index = first_open(self.conn, self.run.id, step.name)
+        if index is not None:
+            yield from self.step_says(get_item_brief(self.conn, self.run.id, step.name, index))
 
     def _below(self, run_id: str) -> Iterator[str]:
         """Why its child has not ended."""
@@ -152,12 +190,16 @@ class _Asked:
         if step.pool is not None:
             yield self._pool(step)
             return
-        ahead = hindrance.count_ahead(self.conn, self.run.id, step.name, _COUNTED)
+        ahead = hindrance.count_ahead(self.conn, self.run.id, step.position, _COUNTED)
         yield f"'{step.name}' is ready; {_ahead(ahead)} before it in queue '{step.queue}'."
         yield from self._queue(step)
 
     def _pool(self, step: StepBrief) -> str:
         pool = get_pool(self.conn, step.pool or "", _NAMED)
+        if step.slots > pool["slots"]:
+            has = "is closed" if pool["slots"] == 0 else f"has {pool['slots']} now"
+            grow = f"it waits until the pool is made larger (orchestrator pools '{pool['name']}' --slots N)"
+            return f"'{step.name}' takes {step.slots} slots of pool '{pool['name']}', which {has}: {grow}."
         holders = [f"'{held['step']}' of run {held['run_id']}" for held in pool["holders"]]
         held = f", held by {', '.join(holders)}" if holders else ""
         more = " and more" if pool["taken"] > len(holders) >= _NAMED else ""

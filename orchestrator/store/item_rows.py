@@ -89,6 +89,12 @@ def load_items(conn: Connection, step_id: str) -> Sequence[Any]:
     return found
 
 
+def load_total(conn: Connection, run_id: str, position: int) -> int | None:
+    """How many items the step at a position has; None when it was not expanded."""
+    total = text("SELECT items_total FROM workflow_run_steps WHERE run_id = :run_id AND position = :position")
+    return conn.execute(total, {"run_id": run_id, "position": position}).scalar()
+
+
 _MAKE = text("""
 SELECT queue FROM orchestrator_make_items(:step, CAST(:ids AS uuid[]), :first, CAST(:items AS text[]), :function, :most,
   :pool, :slots)

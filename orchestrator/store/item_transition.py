@@ -18,7 +18,7 @@ WITH moved AS (
   UPDATE workflow_run_steps SET status = 'canceled', reason = :reason, finished_at = orchestrator_now(),
     claim_token = NULL, next_attempt_at = NULL, attempt_deadline_at = NULL, wake_at = NULL
   WHERE run_id = :run_id AND position >= :lowest AND position <= :highest AND status = ANY(:statuses)
-    AND NOT (:spare AND {BEGAN_TO_WAIT})
+    AND NOT (:spare AND {BEGAN_TO_WAIT}) AND (:children OR status <> 'waiting' OR wait ->> 'for' <> 'child')
   RETURNING item_of
 )
 SELECT DISTINCT item_of FROM moved
@@ -26,14 +26,16 @@ SELECT DISTINCT item_of FROM moved
 
 
 def cancel_unstarted(
-    conn: Connection, run_id: str, reason: Reason, first: int | None = None, *, waiting: bool = True
+    conn: Connection, run_id: str, reason: Reason, first: int | None = None, *, waiting: bool, children: bool
 ) -> list[int]:
     """pending, ready, queued and waiting -> canceled; the positions of the steps concerned.
 
-    The items of one step (given its first one's position), or of all. `waiting` as for steps (transition.py).
+    The items of one step (given its first one's position), or of all. `waiting`, `children` as for steps
+    (transition.py).
     """
     statuses = ["pending", "ready", "queued", "waiting"]
-    values = {"run_id": run_id, "reason": reason.value, "statuses": statuses, "spare": not waiting, **span(first)}
+    values = {"run_id": run_id, "reason": reason.value, "statuses": statuses, **span(first)}
+    values |= {"spare": not waiting, "children": children}
     return list(conn.execute(_CANCEL_OPEN, values).scalars())
 
 

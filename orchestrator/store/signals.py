@@ -8,20 +8,34 @@ from typing import Any
 from sqlalchemy import Connection, Row, text
 
 _LOCK = text("""
-SELECT id, position, status, wait, status = 'waiting' AND wait ->> 'event' = :name AND wait ->> 'signal' IS NULL
+SELECT id, position, status = 'waiting' AND wait ->> 'event' = :name AND wait ->> 'signal' IS NULL
   AND (wake_at IS NULL OR wake_at > orchestrator_now()) AS waits
 FROM workflow_run_steps
-WHERE run_id = :run_id AND position = ANY(:positions) AND status IN ('running', 'waiting')
+WHERE run_id = :run_id AND (position = ANY(:positions) AND status IN ('running', 'waiting') OR position = ANY(:fans))
 ORDER BY position FOR UPDATE
+""")
+# Whoever suspends, stops or ends an item holds its step's row, as the caller does. What somebody else holds is being
+# woken, because its time is over.
+_ITEM = text("""
+SELECT id, position FROM workflow_run_steps
+WHERE run_id = :run_id AND status = 'waiting' AND wait ->> 'event' = :name AND wait ->> 'signal' IS NULL
+  AND item_of = ANY(:fans) AND (wake_at IS NULL OR wake_at > orchestrator_now())
+ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
 """)
 
 
-def lock_waits(conn: Connection, run_id: str, positions: Sequence[int], name: str) -> Sequence[Row[Any]]:
-    """Those of the steps at `positions` that wait, or are about to; `waits`: for the event `name`, which has not come.
+def lock_waiting(
+    conn: Connection, run_id: str, positions: Sequence[int], fans: Sequence[int], name: str
+) -> Row[Any] | None:
+    """The first that waits for the event `name`, which has not come: of the steps at `positions`, else of the items of
+    the steps at `fans`.
 
-    Locked, so that a step that is being suspended either sees the signal or is seen by it.
+    All of these steps are locked, so that what is being suspended either sees the signal or is seen by it.
     """
-    return conn.execute(_LOCK, {"run_id": run_id, "positions": list(positions), "name": name}).all()
+    asked = {"run_id": run_id, "name": name, "fans": list(fans)}
+    rows = conn.execute(_LOCK, asked | {"positions": list(positions)}).all()
+    found = next((row for row in rows if row.waits), None)
+    return found if found is not None or not fans else conn.execute(_ITEM, asked).first()
 
 
 _INSERT = text("""

@@ -33,8 +33,8 @@ _ELSEWHERE = {
     "attempt": "'retry.while'",
     "steps": "steps, handlers and 'output'",
     "vars": "steps, handlers and 'output'",
-    "item": "'input' and 'timeout' of a step with 'with_items'",
-    "index": "'input' and 'timeout' of a step with 'with_items'",
+    "item": "what is done for each item of a step with 'with_items'",
+    "index": "what is done for each item of a step with 'with_items'",
 }
 
 

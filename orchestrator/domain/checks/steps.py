@@ -48,8 +48,8 @@ def _check_body(step: Step, place: Place, findings: Findings) -> None:
         findings.add(place("cache"), "goes with a function, whose result it keeps")
     if step.slots != 1 and step.pool is None:
         findings.add(place("slots"), "says how many slots of a 'pool' it takes, but no pool is named")
-    if step.with_items is not None and step.kind is not StepKind.FUNCTION:
-        findings.add(place("with_items"), f"goes with 'function' steps, and this is a '{step.kind}' step")
+    if step.with_items is not None and step.kind is StepKind.PASS:
+        findings.add(place("with_items"), "does nothing for its items: a 'pass' step only passes its 'input' on")
     if step.wait_for is not None:
         _check_wait(step.wait_for, place("wait_for"), findings)
     retry = step.retry

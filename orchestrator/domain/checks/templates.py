@@ -91,7 +91,7 @@ class _Checker:
         called = step.kind is StepKind.FUNCTION
         roots = {"input": CALL if called else STEP} | _ROOTS
         if step.with_items is not None:
-            roots |= {key: roots[key] | ITEM for key in ("input", "timeout")}
+            roots |= {key: roots[key] | ITEM for key in ("input", "timeout", "sleep", "workflow")}
         self._templates(step, place, reads, roots)
         if step.when is not None:
             self._expression(place("when"), step.when, reads(STEP))
@@ -99,6 +99,7 @@ class _Checker:
             self._expression(place("retry") + ".while", step.retry.while_, reads(AGAIN))
 
     def _templates(self, step: Step, place: Place, reads: Reads, roots: Mapping[str, frozenset[str]]) -> None:
+        each = STEP | ITEM if step.with_items is not None else STEP
         for key, names in roots.items():
             value = getattr(step, key)
             if isinstance(value, str) and "{{" not in value:
@@ -107,10 +108,10 @@ class _Checker:
                 self.value(place(key), value, reads(names))
         if step.cache is not None:
             for key, asked in (("key", step.cache.key), ("ttl", step.cache.ttl)):
-                self.value(child(place("cache"), key), asked, reads(STEP | ITEM if step.with_items else STEP))
+                self.value(child(place("cache"), key), asked, reads(each))
         if step.wait_for is not None:
             for at, value in _asked(step.wait_for, place("wait_for")):
-                self.value(at, value, reads(STEP))
+                self.value(at, value, reads(each))
 
     def _edge(self, edge: Edge, path: str) -> None:
         self._expression(path, edge.when or "", Reader(EDGE, edge.step, reads_itself=True))

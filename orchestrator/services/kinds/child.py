@@ -75,7 +75,7 @@ def _input(half: Half) -> Any:
 
 def _earlier(half: Half, revision: Revision, input: Any) -> Row[Any] | None:
     """The run that this step started before it was opened again, if it is still what the step asks for."""
-    if half.claimed.position >= len(half.scope.plan.steps):  # a handler runs anew with each end of its run
+    if half.scope.plan.is_handler(half.claimed.position):  # it runs anew with each end of its run
         return None
     row = children.latest_child(half.conn, half.claimed.step_id)
     if row is None or not row.earlier_life or row.workflow_id != revision.workflow_id:

@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from orchestrator.domain.definition import Approval, OnReject, OnTimeout, WaitFor
-from orchestrator.domain.events import APPROVAL, approval_event, is_name, payload_problems
+from orchestrator.domain.events import approval_event, is_decision, is_name, payload_problems
+from orchestrator.domain.items import index_of, is_item
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError
@@ -41,12 +42,16 @@ def _begun(half: Half, asked: WaitFor) -> dict[str, Any]:
     allowed = seconds(render(asked.timeout), "wait_for.timeout")
     until = None if allowed is None else (half.now + timedelta(seconds=allowed)).isoformat()
     if asked.approval is not None:
-        event = approval_event(half.step.name)
+        event = approval_event(half.step.name, _item(half))
         return {"for": "approval", "event": event, **_question(half, asked.approval), "until": until}
     event = render(asked.event)
-    if not is_name(event) or event.startswith(APPROVAL):
+    if not is_name(event) or is_decision(event):
         raise ExpressionError(f"`event` must become a name of 1 to 255 printable characters, not {event!r:.80}")
     return {"for": "event", "event": event, "until": until}
+
+
+def _item(half: Half) -> int | None:
+    return index_of(half.claimed.position) if is_item(half.claimed.position) else None
 
 
 def _question(half: Half, approval: Approval) -> dict[str, Any]:

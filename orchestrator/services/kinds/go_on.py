@@ -6,7 +6,7 @@ from orchestrator.domain.definition import Step, StepKind
 from orchestrator.domain.items import is_item
 from orchestrator.domain.outcome import Outcome
 from orchestrator.errors import ExpressionError, UnstorableValue
-from orchestrator.services.claim import Claimed, NotPrepared, refused, seconds
+from orchestrator.services.claim import Claimed, NotPrepared, item_scope, refused, seconds
 from orchestrator.services.engine import Engine
 from orchestrator.services.kinds.child import child
 from orchestrator.services.kinds.event import wait_for
@@ -31,7 +31,8 @@ def go_on(engine: Engine, claimed: Claimed, kind: Kind) -> Turn:
     try:
         plan = engine.plan(claimed.revision_id)
         with engine.db.transaction(lazy=True) as conn:
-            turn = _turn(engine, claimed, kind, RunScope(engine, conn, plan, claimed.run_id))
+            scope = RunScope(engine, conn, plan, claimed.run_id, also=item_scope(engine, claimed))
+            turn = _turn(engine, claimed, kind, scope)
         return turn if turn.then is None else turn.then()
     except (ExpressionError, UnstorableValue) as error:
         ended: NotPrepared = refused(engine, error)

@@ -14,6 +14,8 @@ from orchestrator.store.reads.brief import (
     RunNow,
     StepBrief,
     get_brief,
+    get_item_brief,
+    item_name,
     list_briefs,
     run_now,
     run_statuses,
@@ -23,7 +25,7 @@ from orchestrator.store.reads.events import list_events
 from orchestrator.store.reads.family import list_family
 from orchestrator.store.reads.find import find_run
 from orchestrator.store.reads.functions import list_functions
-from orchestrator.store.reads.items import list_items
+from orchestrator.store.reads.items import first_open, get_item, list_items
 from orchestrator.store.reads.logs import last_logs, list_logs
 from orchestrator.store.reads.packs import list_packs
 from orchestrator.store.reads.page import Page
@@ -43,12 +45,16 @@ __all__ = [
     "RunSecrets",
     "StepBrief",
     "find_run",
+    "first_open",
     "get_brief",
+    "get_item",
+    "get_item_brief",
     "get_pool",
     "get_revision",
     "get_run",
     "get_step",
     "get_workflow",
+    "item_name",
     "last_logs",
     "list_approvals",
     "list_apps",

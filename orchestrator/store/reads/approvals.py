@@ -12,7 +12,7 @@ from orchestrator.store.workflows import name_key
 
 # By the index over what steps wait for: the others that wait, however many, are not read.
 _OPEN = text("""
-SELECT s.id, s.run_id, s.name AS step, s.started_at, s.wait, w.name AS workflow, a.name AS app
+SELECT s.id, s.run_id, s.name AS step, s.item_index AS item, s.started_at, s.wait, w.name AS workflow, a.name AS app
 FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id JOIN workflows w ON w.id = r.workflow_id
 JOIN apps a ON a.id = r.app_id
 WHERE s.status = 'waiting' AND s.wait ->> 'for' = 'approval' AND s.id > CAST(coalesce(:after,
@@ -35,6 +35,7 @@ def _shape(conn: Connection, row: Row[Any]) -> dict[str, Any]:
     return {
         "run_id": row.run_id,
         "step": row.step,
+        "item": row.item,
         "workflow": row.workflow,
         "app": row.app,
         "since": iso(row.started_at),

@@ -1,4 +1,4 @@
-"""The attempts of a step that have ended."""
+"""The attempts of a step, or of an item, that have ended."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from orchestrator.store.reads.items import item_id
 from orchestrator.store.reads.page import iso
 from orchestrator.store.reads.secrets import load_secrets
 from orchestrator.store.reads.steps import step_id
@@ -19,13 +20,14 @@ ORDER BY t.number
 """)
 
 
-def list_attempts(conn: Connection, run_id: str, step: str) -> list[dict[str, Any]]:
-    """Each ended attempt of the step named `step`, first one first; raises `NotFound`.
+def list_attempts(conn: Connection, run_id: str, step: str, item: int | None = None) -> list[dict[str, Any]]:
+    """Each ended attempt of the step named `step`, or of one `item` of it (by index), first one first.
 
-    An attempt under way is not among them: the step itself tells its number, worker and start. Those of a step that a
-    rerun has kept are the earlier run's.
+    Raises `NotFound`. An attempt under way is not among them: the step itself tells its number, worker and start.
+    Those of a step that a rerun has kept are the earlier run's.
     """
-    rows = conn.execute(_LIST, {"id": step_id(conn, run_id, step)}).all()
+    id = step_id(conn, run_id, step) if item is None else item_id(conn, run_id, step, item)
+    rows = conn.execute(_LIST, {"id": id}).all()
     secrets = load_secrets(conn, run_id)
     return [
         {

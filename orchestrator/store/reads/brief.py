@@ -14,6 +14,7 @@ from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
 from orchestrator.store.db import Database
 from orchestrator.store.item_columns import STEPS_ONLY
+from orchestrator.store.reads.items import item_id
 from orchestrator.store.reads.steps import unknown_step
 
 
@@ -89,12 +90,14 @@ class StepBrief:
     hold_reason: str | None = None
     reused: bool = False
     child: dict[str, Any] | None = None  # `run_id`, `workflow` and `status` of the run it started last
+    slots: int = 1
     items_total: int | None = None
+    items_made: int | None = None
     items_ended: int | None = None
     items_failed: int | None = None
 
 
-_BRIEF = f"""
+_BRIEF = """
 SELECT s.position, s.name, s.status, s.reason, s.attempt,
   s.attempt_base + s.lost_count + s.max_attempts AS max_attempts,
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.queue,
@@ -106,13 +109,14 @@ SELECT s.position, s.name, s.status, s.reason, s.attempt,
     FROM workflow_children k JOIN workflow_runs c ON c.id = k.child_run_id JOIN workflows w ON w.id = c.workflow_id
     WHERE k.parent_step_id = coalesce(s.reused_step_id, s.id) ORDER BY k.attempt DESC LIMIT 1) END AS child,
   s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused,
-  s.items_total, s.items_made - s.items_open AS items_ended, s.items_failed
+  s.slots, s.items_total, s.items_made, s.items_made - s.items_open AS items_ended, s.items_failed
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
-WHERE s.run_id = :run_id AND s.{STEPS_ONLY} {{statuses}} ORDER BY s.position LIMIT :limit
+WHERE s.run_id = :run_id AND {which} ORDER BY s.position LIMIT :limit
 """
-_ALL = text(_BRIEF.format(statuses=""))
-_SOME = text(_BRIEF.format(statuses="AND s.status = ANY(:statuses)"))
-_NAMED = text(_BRIEF.format(statuses="AND s.name = :name"))
+_ALL = text(_BRIEF.format(which=f"s.{STEPS_ONLY}"))
+_SOME = text(_BRIEF.format(which=f"s.{STEPS_ONLY} AND s.status = ANY(:statuses)"))
+_NAMED = text(_BRIEF.format(which=f"s.{STEPS_ONLY} AND s.name = :name"))
+_ITEM = text(_BRIEF.format(which="s.id = :id"))
 
 
 def list_briefs(
@@ -132,6 +136,17 @@ def get_brief(conn: Connection, run_id: str, name: str) -> StepBrief:
     if row is None:
         raise unknown_step(conn, run_id, name)
     return _step_brief(row)
+
+
+def get_item_brief(conn: Connection, run_id: str, step: str, index: int) -> StepBrief:
+    """An item of the step named `step`, as `step[index]`; raises `NotFound`."""
+    values = {"run_id": run_id, "id": item_id(conn, run_id, step, index), "limit": 1}
+    return replace(_step_brief(conn.execute(_ITEM, values).one()), name=item_name(step, index))
+
+
+def item_name(step: str, index: int) -> str:
+    """What an item is called in sentences."""
+    return f"{step}[{index}]"
 
 
 def _step_brief(row: Row[Any]) -> StepBrief:

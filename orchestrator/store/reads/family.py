@@ -16,8 +16,8 @@ WITH RECURSIVE family AS (
   SELECT c.id, f.path || c.id FROM family f CROSS JOIN LATERAL (
     SELECT c.id FROM workflow_runs c WHERE c.parent_run_id = f.id ORDER BY c.id LIMIT :limit) c
 )
-SELECT r.id, w.name AS workflow, r.status, r.depth, r.parent_run_id, s.name AS step, r.started_at, r.finished_at,
-  cardinality(f.path) - 1 AS level
+SELECT r.id, w.name AS workflow, r.status, r.depth, r.parent_run_id, s.name AS step, s.item_index AS item, r.started_at,
+  r.finished_at, cardinality(f.path) - 1 AS level
 FROM family f JOIN workflow_runs r ON r.id = f.id JOIN workflow_revisions v ON v.id = r.revision_id
 JOIN workflows w ON w.id = v.workflow_id LEFT JOIN workflow_run_steps s ON s.id = r.parent_step_id
 ORDER BY f.path LIMIT :limit

@@ -31,7 +31,8 @@ def active_before(conn: Connection, run_id: str, limit: int) -> list[str]:
 # In the order of a dispatch, counted to a bound: a backlog may be long.
 _AHEAD = text("""
 SELECT count(*) FROM (
-  SELECT 1 FROM workflow_run_steps o, (SELECT * FROM workflow_run_steps WHERE run_id = :run_id AND name = :name) s
+  SELECT 1 FROM workflow_run_steps o,
+    (SELECT * FROM workflow_run_steps WHERE run_id = :run_id AND position = :position) s
   WHERE o.status = 'ready' AND o.next_attempt_at IS NULL AND o.held_at IS NULL AND o.queue = s.queue
     AND NOT (o.pool IS NOT NULL AND o.wait IS NULL)
     AND (o.priority > s.priority OR (o.priority = s.priority AND (o.ready_at, o.id) < (s.ready_at, s.id)))
@@ -40,9 +41,9 @@ SELECT count(*) FROM (
 """)
 
 
-def count_ahead(conn: Connection, run_id: str, name: str, limit: int) -> int:
-    """How many ready steps of its queue go before it; at most `limit` are counted."""
-    return int(conn.execute(_AHEAD, {"run_id": run_id, "name": name, "limit": limit}).scalar_one())
+def count_ahead(conn: Connection, run_id: str, position: int, limit: int) -> int:
+    """How many ready steps of its queue go before the one at `position`; at most `limit` are counted."""
+    return int(conn.execute(_AHEAD, {"run_id": run_id, "position": position, "limit": limit}).scalar_one())
 
 
 _BUSY = text("""

@@ -1,8 +1,8 @@
-"""Items of a step in their order."""
+"""Items of a step in their order, and one item."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, text
@@ -12,13 +12,21 @@ from orchestrator.domain.states import StepStatus
 from orchestrator.errors import NotFound
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
-from orchestrator.store.reads.steps import step_id
+from orchestrator.store.reads.steps import child_schemas, own_output, step_id
 
-_PAGE = """
+_SHAPE = """
 SELECT i.id, i.item_index, i.item, i.status, i.reason, i.attempt, i.max_attempts, i.input, i.output, i.error, i.queue,
-  coalesce(w.host || ':' || w.pid, i.worker_id) AS worker, i.ready_at, i.started_at, i.finished_at, i.next_attempt_at
-FROM workflow_run_steps i LEFT JOIN workers w ON w.id = i.worker_id
-WHERE i.run_id = :run_id AND i.position > :after AND i.position < :end {status} ORDER BY i.position LIMIT :limit
+  coalesce(w.host || ':' || w.pid, i.worker_id) AS worker, i.ready_at, i.started_at, i.finished_at, i.next_attempt_at,
+  k.child_run_id, k.child_revision_id
+FROM workflow_run_steps i LEFT JOIN workers w ON w.id = i.worker_id LEFT JOIN LATERAL (
+  SELECT k.child_run_id, c.revision_id AS child_revision_id
+  FROM workflow_children k JOIN workflow_runs c ON c.id = k.child_run_id
+  WHERE i.function IS NULL AND k.parent_step_id = i.id ORDER BY k.attempt DESC LIMIT 1
+) k ON true
+"""
+_ONE = text(f"{_SHAPE} WHERE i.id = :id")
+_PAGE = f"""{_SHAPE}
+WHERE i.run_id = :run_id AND i.position > :after AND i.position < :end {{status}} ORDER BY i.position LIMIT :limit
 """
 _ANY_STATUS = text(_PAGE.format(status=""))
 _SOME = text(_PAGE.format(status="AND i.status = ANY(:statuses)"))
@@ -49,12 +57,32 @@ def list_items(
         values["statuses"] = [wanted.value for wanted in statuses]
     rows = conn.execute(_SOME if statuses else _ANY_STATUS, values | {"limit": limit + 1}).all()
     hidden = load_secrets(conn, run_id) if secrets is None else secrets
-    return page_of(rows, limit, lambda row: _shape(row, hidden), lambda row: str(row.item_index))
+    schemas = child_schemas(conn, rows)
+    return page_of(rows, limit, lambda row: _shape(row, hidden, schemas), lambda row: str(row.item_index))
+
+
+def get_item(conn: Connection, run_id: str, step: str, index: int) -> dict[str, Any]:
+    """An item of the step named `step`; raises `NotFound`."""
+    row = conn.execute(_ONE, {"id": item_id(conn, run_id, step, index)}).one()
+    return _shape(row, load_secrets(conn, run_id), child_schemas(conn, [row]))
 
 
 def _first_item(conn: Connection, run_id: str, step: str) -> int | None:
     first: int | None = conn.execute(_FIRST, {"id": step_id(conn, run_id, step)}).scalar_one()
     return first
+
+
+_FIRST_OPEN = text("""
+SELECT item_index FROM workflow_run_steps WHERE run_id = :run_id AND position >= :first AND position < :end
+  AND status IN ('pending', 'ready', 'queued', 'running', 'waiting') ORDER BY position LIMIT 1
+""")
+
+
+def first_open(conn: Connection, run_id: str, step: str) -> int | None:
+    """The index of the first item of the step named `step` that has not ended; raises `NotFound` for the step."""
+    first = _first_item(conn, run_id, step)
+    values = {"run_id": run_id, "first": first, "end": (first or 0) + SPAN}
+    return None if first is None else conn.execute(_FIRST_OPEN, values).scalar()
 
 
 _ITEM = text("SELECT id FROM workflow_run_steps WHERE run_id = :run_id AND position = :position")
@@ -70,7 +98,7 @@ def item_id(conn: Connection, run_id: str, step: str, index: int) -> str:
     return str(id)
 
 
-def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
+def _shape(row: Row[Any], secrets: RunSecrets, schemas: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
     return {
         "id": str(row.id),
         "index": row.item_index,
@@ -80,7 +108,7 @@ def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
         "attempt": row.attempt,
         "max_attempts": row.max_attempts,
         "input": secrets.show(row.input),
-        "output": secrets.show(row.output),
+        "output": secrets.show(own_output(row, schemas)),
         "error": secrets.show(row.error),
         "queue": row.queue,
         "worker": row.worker,
@@ -88,4 +116,5 @@ def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
         "started_at": iso(row.started_at),
         "finished_at": iso(row.finished_at),
         "next_attempt_at": iso(row.next_attempt_at),
+        "child_run_id": str(row.child_run_id) if row.child_run_id else None,
     }

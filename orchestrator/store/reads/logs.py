@@ -55,9 +55,10 @@ WHERE l.run_id = :run_id AND {_OF_STEP} ORDER BY l.id DESC LIMIT :count
 """)
 
 
-def last_logs(conn: Connection, run_id: str, step: str, count: int) -> list[dict[str, Any]]:
-    """The last `count` lines of a step in the order they were stored; raises `NotFound`."""
-    values = {"run_id": run_id, "step_id": step_id(conn, run_id, step), "count": count}
+def last_logs(conn: Connection, run_id: str, step: str, count: int, item: int | None = None) -> list[dict[str, Any]]:
+    """The last `count` lines of a step, or of one `item` of it, in the order they were stored; raises `NotFound`."""
+    id = step_id(conn, run_id, step) if item is None else item_id(conn, run_id, step, item)
+    values = {"run_id": run_id, "step_id": id, "count": count}
     rows = conn.execute(_LAST, values).all()
     secrets = load_secrets(conn, run_id)
     return [_shape(row, secrets) for row in reversed(rows)]

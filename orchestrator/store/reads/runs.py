@@ -46,7 +46,7 @@ class RunFilters:
 _SHAPE = """
 SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, r.status, r.input, r.output,
   r.error, r.tags, r.created_at, r.started_at, r.finished_at, r.pause_reason, r.root_id, r.parent_run_id,
-  ps.name AS parent_step, r.depth, r.rerun_of_id
+  ps.name AS parent_step, ps.item_index AS parent_item, r.depth, r.rerun_of_id
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
 JOIN apps a ON a.id = r.app_id LEFT JOIN workflow_run_steps ps ON ps.id = r.parent_step_id
 """
@@ -189,6 +189,7 @@ def _shape(row: Row[Any], secrets: RunSecrets, counts: Mapping[str, int]) -> dic
         "depth": row.depth,
         "counts": dict(counts),
         "parent_step": row.parent_step,
+        "parent_item": row.parent_item,
         "rerun_of": str(row.rerun_of_id) if row.rerun_of_id else None,
     }
 

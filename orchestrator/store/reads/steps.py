@@ -62,14 +62,20 @@ def list_steps(
         values["statuses"] = [wanted.value for wanted in statuses]
     rows = conn.execute(_SOME if statuses else _ANY_STATUS, values).all()
     hidden = load_secrets(conn, run_id) if secrets is None else secrets
-    schemas = _child_schemas(conn, rows)
+    schemas = child_schemas(conn, rows)
     return page_of(rows, limit, lambda row: _shape(row, hidden, schemas), lambda row: str(row.position))
 
 
-def _child_schemas(conn: Connection, rows: Sequence[Row[Any]]) -> dict[str, tuple[Any, Any]]:
-    """The schemas with secret fields of the children the steps have."""
+def child_schemas(conn: Connection, rows: Sequence[Row[Any]]) -> dict[str, tuple[Any, Any]]:
+    """The schemas with secret fields of the children that the steps or items have."""
     revisions = [str(row.child_revision_id) for row in rows if row.child_revision_id is not None]
     return load_schemas(conn, revisions) if revisions else {}
+
+
+def own_output(row: Row[Any], schemas: Mapping[str, tuple[Any, Any]]) -> Any:
+    """What the step or item gave; of a child's, what its schema does not hide: these secrets stay the child's."""
+    given = schemas.get(str(row.child_revision_id))
+    return row.output if given is None else mask_fields(given[1], row.output)
 
 
 def get_step(conn: Connection, run_id: str, name: str) -> dict[str, Any]:
@@ -77,7 +83,7 @@ def get_step(conn: Connection, run_id: str, name: str) -> dict[str, Any]:
     row = conn.execute(_NAMED, {"run_id": run_id, "name": name}).first()
     if row is None:
         raise unknown_step(conn, run_id, name)
-    return _shape(row, load_secrets(conn, run_id), _child_schemas(conn, [row]))
+    return _shape(row, load_secrets(conn, run_id), child_schemas(conn, [row]))
 
 
 _ID = text(f"""
@@ -108,8 +114,6 @@ def step_counts(conn: Connection, run_id: str) -> dict[str, int]:
 
 
 def _shape(row: Row[Any], secrets: RunSecrets, schemas: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
-    given = schemas.get(str(row.child_revision_id))
-    output = mask_fields(given[1], row.output) if given is not None else row.output  # the child's secrets stay its own
     return {
         "id": str(row.id),
         "name": row.name,
@@ -118,7 +122,7 @@ def _shape(row: Row[Any], secrets: RunSecrets, schemas: Mapping[str, tuple[Any, 
         "attempt": row.attempt,
         "max_attempts": row.max_attempts,
         "input": secrets.show(row.input),
-        "output": secrets.show(output),
+        "output": secrets.show(own_output(row, schemas)),
         "error": secrets.show(row.error),
         "queue": row.queue,
         "worker": row.worker,

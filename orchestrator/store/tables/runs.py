@@ -224,6 +224,13 @@ workflow_run_steps = Table(
         postgresql_where=text("status IN ('ready', 'queued') AND total_deadline_at IS NOT NULL"),
     ),
     Index("steps_waiting_idx", text("(wait ->> 'for')"), "id", postgresql_where=text("status = 'waiting'")),
+    Index(
+        "steps_event_idx",
+        "run_id",
+        text("(wait ->> 'event')"),
+        "position",
+        postgresql_where=text("status = 'waiting' AND (wait ->> 'event') IS NOT NULL"),
+    ),
     Index("steps_wake_idx", "wake_at", postgresql_where=text("status = 'waiting' AND wake_at IS NOT NULL")),
     postgresql_with={"fillfactor": 70},
 )
