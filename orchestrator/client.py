@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import Connection
 
@@ -52,6 +52,13 @@ from orchestrator.store.reads import (
 __all__ = ["Orchestrator", "RunHandle"]
 
 Document = Mapping[str, Any] | str | Path
+
+
+class Said(TypedDict, total=False):
+    """What goes with a decision. `item`: whose it is, by index, where a step asks for each item."""
+
+    item: int | None
+    comment: str | None
 
 
 class Orchestrator(Packs):
@@ -174,26 +181,16 @@ class Orchestrator(Packs):
         return signal(self.engine, id_of(run), name, payload, actor=acting_user("python"))
 
     def approve(
-        self,
-        run: RunHandle | str,
-        step: str,
-        fields: Mapping[str, Any] | None = None,
-        *,
-        comment: str | None = None,
+        self, run: RunHandle | str, step: str, fields: Mapping[str, Any] | None = None, **said: Unpack[Said]
     ) -> Signaled:
         """Say yes to an approval. Raises as `signal` does, and `Conflict` when it was decided before."""
-        return decide(self.engine, id_of(run), step, True, fields, comment=comment, actor=acting_user("python"))
+        return decide(self.engine, id_of(run), step, True, fields, actor=acting_user("python"), **said)
 
     def reject(
-        self,
-        run: RunHandle | str,
-        step: str,
-        fields: Mapping[str, Any] | None = None,
-        *,
-        comment: str | None = None,
+        self, run: RunHandle | str, step: str, fields: Mapping[str, Any] | None = None, **said: Unpack[Said]
     ) -> Signaled:
         """Say no to an approval; see `approve`."""
-        return decide(self.engine, id_of(run), step, False, fields, comment=comment, actor=acting_user("python"))
+        return decide(self.engine, id_of(run), step, False, fields, actor=acting_user("python"), **said)
 
     def approvals(self, app: str | None = None) -> Iterator[dict[str, Any]]:
         """Approvals that wait for people, oldest first, read page by page."""

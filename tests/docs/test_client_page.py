@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -31,6 +33,13 @@ def test_the_page_names_every_method_with_its_parameters() -> None:
     for kind in (Orchestrator, RunHandle):
         for name, method in inspect.getmembers(kind, inspect.isfunction):
             if not name.startswith("_"):
-                takes = [p for p in inspect.signature(method).parameters if p != "self"]
+                takes = [p for p in _parameters(method) if p != "self"]
                 assert re.findall(r"\w+", re.sub(r"=\w+", "", named[name])) == takes, name
     assert {name for name in dir(RunHandle) if isinstance(getattr(RunHandle, name), property)} <= set(PAGE.inline)
+
+
+def _parameters(method: Callable[..., Any]) -> list[str]:
+    """The names of a method's parameters, those of an unpacked map by their own."""
+    names = list(inspect.signature(method).parameters)
+    kind = get_type_hints(method).get(names[-1])
+    return [*names[:-1], *get_type_hints(get_args(kind)[0])] if get_origin(kind) is Unpack else names
