@@ -11,6 +11,7 @@ from orchestrator.errors import Conflict
 from orchestrator.services.advance import advance
 from orchestrator.services.close import close_run
 from orchestrator.services.engine import Engine
+from orchestrator.services.freed import freed_queues
 from orchestrator.services.revoke import revoke_called
 from orchestrator.services.scope import RunScope
 from orchestrator.services.stop import stop_steps
@@ -43,8 +44,9 @@ def cancel_one(
             raise Conflict(f"the run is {facts.status}: it cannot be canceled")
         events.act(conn, run_id, "run.cancel", "cancel", actor, reason, bulk_id=bulk_id, force=force)
         closed = close_run(conn, RunScope(engine, conn, plan, run_id), advance)
+        queues = closed.queues | freed_queues(conn, plan)
     revoke_called(engine, plan, run_id)
-    return closed.queues | (tell_parent(engine, run_id) if closed.child_over else frozenset())
+    return queues | (tell_parent(engine, run_id) if closed.child_over else frozenset())
 
 
 def _steps_are_over(plan: Plan, rows: Mapping[int, StepRow]) -> bool:

@@ -18,7 +18,7 @@ from orchestrator.services.admit import admit
 from orchestrator.services.advanced import Advance, Advanced
 from orchestrator.services.scope import RunScope
 from orchestrator.services.unhandled import unhandled
-from orchestrator.store import events, run_transition, runs, steps, transition
+from orchestrator.store import events, run_transition, runs, steps, transition, undone
 from orchestrator.store.runs import RunFacts
 from orchestrator.store.steps import NewStep
 
@@ -80,7 +80,7 @@ def _next_to_undo(conn: Connection, scope: RunScope, final: RunStatus, ended: se
         return None
     places = scope.plan.compensations.items()
     pairs = {place: undo.position for place, undo in places if undo.position not in ended}
-    last = steps.last_not_undone(conn, scope.run_id, pairs)
+    last = undone.last_not_undone(conn, scope.run_id, pairs)
     return None if last is None else scope.plan.compensations[last]
 
 

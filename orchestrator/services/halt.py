@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -15,6 +16,7 @@ from orchestrator.services.advanced import Advanced
 from orchestrator.services.after_commit import now_or_later
 from orchestrator.services.close import close_run
 from orchestrator.services.engine import Engine
+from orchestrator.services.freed import freed_queues
 from orchestrator.services.pass_down import pass_down
 from orchestrator.services.revoke import revoke_called
 from orchestrator.services.scope import RunScope
@@ -77,6 +79,7 @@ def _apply(engine: Engine, run_id: str) -> Advanced | None:
         runs.clear_halt(conn, run_id)
         events.record(conn, run_id, "run.halted", {"reason": reason})
         closing = close_run(conn, scope, advance)
+        closing = replace(closing, others=closing.others | freed_queues(conn, scope.plan))
     revoke_called(engine, scope.plan, run_id)
     return closing
 

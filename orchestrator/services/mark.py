@@ -16,6 +16,7 @@ from orchestrator.errors import Conflict, ExpressionError, InvalidInput, Problem
 from orchestrator.services.advance import advance
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
+from orchestrator.services.freed import freed_queues
 from orchestrator.services.halt import follow_up
 from orchestrator.services.pass_down import pass_down
 from orchestrator.services.reopen import check_limit, reopen, undone
@@ -74,7 +75,8 @@ def mark(
         }
         events.act(conn, run_id, "step.marked", "mark", actor, reason, step_id=step_id, **told)
         advanced = advance(conn, scope, [Ended(step.position, status, output)], sorted(opened))
-    queues = follow_up(engine, run_id, advanced) | stop_items(engine, run_id, step.position)
+        freed = freed_queues(conn, plan)
+    queues = freed | follow_up(engine, run_id, advanced) | stop_items(engine, run_id, step.position)
     dispatch(engine, queues | pass_down(engine, run_id))
     return len(opened)
 

@@ -14,6 +14,7 @@ from orchestrator.errors import Conflict
 from orchestrator.services.reopen_items import reopen_items
 from orchestrator.store import active, steps, transition
 from orchestrator.store.runs import RunFacts
+from orchestrator.store.undone import find_undone
 
 
 def reopen(
@@ -55,4 +56,4 @@ def check_limit(conn: Connection, plan: Plan, facts: RunFacts) -> None:
 def undone(conn: Connection, plan: Plan, run_id: str) -> set[int]:
     """Steps whose work was undone by their compensation."""
     pairs = {place: undo.position for place, undo in plan.compensations.items()}
-    return steps.find_undone(conn, run_id, pairs) if pairs else set()
+    return find_undone(conn, run_id, pairs) if pairs else set()

@@ -14,6 +14,7 @@ from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
 from orchestrator.services.close import close_run
 from orchestrator.services.engine import Engine
+from orchestrator.services.freed import freed_queues
 from orchestrator.services.halt import follow_up
 from orchestrator.services.halt_items import cancel_items
 from orchestrator.services.pass_down import pass_down
@@ -33,9 +34,10 @@ def stop_items(engine: Engine, run_id: str, position: int) -> frozenset[str]:
         item_rows.recount(conn, run_id, fan.first, stopped=True)
         plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
         closing = _go_on(conn, RunScope(engine, conn, plan, run_id), fan)
+        freed = freed_queues(conn, plan)
     revoke_called(engine, plan, run_id)
     below = pass_down(engine, run_id) if plan.at(position).step.kind is StepKind.WORKFLOW else frozenset[str]()
-    return follow_up(engine, run_id, closing) | below
+    return follow_up(engine, run_id, closing) | below | freed
 
 
 def _go_on(conn: Connection, scope: RunScope, fan: Fan) -> Advanced:

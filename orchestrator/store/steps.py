@@ -199,35 +199,6 @@ def load_failed(conn: Connection, run_id: str, positions: Sequence[int]) -> Sequ
     return conn.execute(_FAILED, {"run_id": run_id, "positions": list(positions)}).all()
 
 
-# A step that ran again has ended later than its compensation. What a rerun has kept is the earlier run's, to undo once.
-_NOT_UNDONE = text("""
-SELECT s.position FROM unnest(CAST(:done AS int[]), CAST(:undone AS int[])) AS p (done, undone)
-JOIN workflow_run_steps s ON s.run_id = :run_id AND s.position = p.done
-LEFT JOIN workflow_run_steps u ON u.run_id = :run_id AND u.position = p.undone
-WHERE s.status = 'succeeded' AND s.reused_step_id IS NULL AND (u.finished_at IS NULL OR u.finished_at < s.finished_at)
-ORDER BY s.finished_at DESC, s.position DESC LIMIT 1
-""")
-_UNDONE = text("""
-SELECT s.position FROM unnest(CAST(:done AS int[]), CAST(:undone AS int[])) AS p (done, undone)
-JOIN workflow_run_steps s ON s.run_id = :run_id AND s.position = p.done
-JOIN workflow_run_steps u ON u.run_id = :run_id AND u.position = p.undone
-WHERE s.status = 'succeeded' AND u.status = 'succeeded' AND u.finished_at >= s.finished_at
-""")
-
-
-def last_not_undone(conn: Connection, run_id: str, pairs: Mapping[int, int]) -> int | None:
-    """Of the steps at the positions of `pairs`, each with that of its compensation: the last to succeed that is not
-    compensated since."""
-    values = {"run_id": run_id, "done": list(pairs), "undone": list(pairs.values())}
-    return conn.execute(_NOT_UNDONE, values).scalar()
-
-
-def find_undone(conn: Connection, run_id: str, pairs: Mapping[int, int]) -> set[int]:
-    """Those of them that succeeded and were compensated since."""
-    values = {"run_id": run_id, "done": list(pairs), "undone": list(pairs.values())}
-    return set(conn.execute(_UNDONE, values).scalars())
-
-
 _STATES = text("""
 SELECT position, status, started_at IS NOT NULL OR status = 'succeeded' AS started
 FROM workflow_run_steps WHERE run_id = :run_id AND position = ANY(:positions)

@@ -9,10 +9,12 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.domain.outcome import ErrorInfo, Outcome
+from orchestrator.domain.states import StepStatus
 from orchestrator.errors import Conflict, InvalidInput, NotFound
 from orchestrator.services.cancel import cancel
 from orchestrator.services.coordinate import tick
 from orchestrator.services.dispatch import dispatch
+from orchestrator.services.mark import mark
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.pools import remove_pool, set_pool
 from orchestrator.services.signal import signal
@@ -48,6 +50,35 @@ def test_as_many_steps_go_out_as_the_pool_has_slots(hands: Hands) -> None:
     hands.settle(first[1])
     hands.work()
     assert hands.status(run_id) == "succeeded"
+
+
+@pytest.mark.parametrize("how", ["cancel", "force", "mark", "halt", "fail fast"])
+def test_slots_that_an_act_gives_back_are_given_out_by_it(hands: Hands, how: str) -> None:
+    other = step("other", function="fail", on_error="abort" if how == "halt" else "fail")
+    items = {"items": [1, 2], "fail_fast": True}
+    held = pooled("held", **({"with_items": items} if how == "fail fast" else {"slots": 2}))
+    run_id = hands.start(document(held, other))
+    claimed = hands.claim()
+    if how == "fail fast":
+        hands.settle(next(one for one in claimed if one.position == 0))
+        claimed = hands.claim()
+    next_one = hands.start(document(pooled(slots=2), name="next"))
+    assert waiting(hands, next_one) == {"a": "ready"}
+    match how:
+        case "cancel":  # what was sent and not begun
+            waits = hands.start(document(pooled(slots=2, priority=9), name="waits"))
+            hands.settle(claimed[0])
+            assert (waiting(hands, waits), waiting(hands, next_one)) == ({"a": "queued"}, {"a": "ready"})
+            cancel(hands.engine, waits)
+        case "force":
+            cancel(hands.engine, run_id, force=True)
+        case "mark":
+            mark(hands.engine, run_id, "held", StepStatus.SKIPPED, force=True)
+        case "halt":
+            hands.settle(next(one for one in claimed if one.position == 1))
+        case "fail fast":
+            hands.settle(claimed[0], Outcome.failed(ErrorInfo("ValueError", "no"), final=True))
+    assert waiting(hands, next_one) == {"a": "queued"}
 
 
 def test_a_worker_that_goes_on_takes_nothing_of_a_pool(hands: Hands) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from orchestrator.client import Orchestrator
+from orchestrator.errors import NotFound
 from orchestrator.services.cancel import cancel
 from orchestrator.services.hold import hold
 from orchestrator.services.pause import pause
@@ -126,3 +129,37 @@ def test_waits_say_for_what(db: Database) -> None:
         run_id = hands.start(document({"name": "a", **keys}))
         hands.work()
         assert words in told(hands, run_id)
+
+
+def test_a_step_larger_than_its_pool_says_that_it_waits_for_a_larger_one(db: Database) -> None:
+    hands = Hands(db)
+    set_pool(hands.engine, "gpu", 3, actor="test")
+    hands.start(document(step("holder", pool="gpu", slots=2)))
+    run_id = hands.start(document(step("a", pool="gpu", slots=3)))
+    for size, has in ((2, "has 2 now"), (0, "is closed")):
+        set_pool(hands.engine, "gpu", size, actor="test")
+        grow = "it waits until the pool is made larger (orchestrator pools 'gpu' --slots N)"
+        assert f"'a' takes 3 slots of pool 'gpu', which {has}: {grow}." in told(hands, run_id)
+
+
+def test_of_an_item_it_is_told_too_and_of_its_step_the_first_that_is_open(db: Database) -> None:
+    hands = Hands(db)
+    asked = {"items": [1, 2, 3], "concurrency": 2}
+    each = {"name": "a", "with_items": asked, "wait_for": {"event": "paid-{{ item }}"}}
+    run_id = hands.start(document(step("first"), each | {"depends_on": "first"}))
+
+    def of(item: int) -> str:
+        return " ".join(Orchestrator(hands.engine).run(run_id).why("a", item))
+
+    assert of(1).startswith("'a[1]' is not there yet. 'a' waits for 'first', which is queued")
+    hands.work()
+    assert of(1) == "'a[1]' waits for event 'paid-2'."
+    assert of(2).startswith(
+        "'a[2]' waits for its turn: 2 items of 'a' are under way at a time. 'a' waits for its items"
+    )
+    assert told(hands, run_id).endswith("0 of 3 items have ended. 'a[0]' waits for event 'paid-1'.")
+    for name in ("first", "a"):
+        with pytest.raises(NotFound, match="has no item 7"):
+            Orchestrator(hands.engine).run(run_id).why(name, 7)
+    cancel(hands.engine, run_id)
+    assert of(1) == "'a[1]' has ended: it is canceled: the run was canceled."

@@ -1,0 +1,35 @@
+"""Which steps of a run were compensated, and which are next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, text
+
+# A step that ran again has ended later than its compensation. What a rerun has kept is the earlier run's, to undo once.
+_NOT_UNDONE = text("""
+SELECT s.position FROM unnest(CAST(:done AS int[]), CAST(:undone AS int[])) AS p (done, undone)
+JOIN workflow_run_steps s ON s.run_id = :run_id AND s.position = p.done
+LEFT JOIN workflow_run_steps u ON u.run_id = :run_id AND u.position = p.undone
+WHERE s.status = 'succeeded' AND s.reused_step_id IS NULL AND (u.finished_at IS NULL OR u.finished_at < s.finished_at)
+ORDER BY s.finished_at DESC, s.position DESC LIMIT 1
+""")
+_UNDONE = text("""
+SELECT s.position FROM unnest(CAST(:done AS int[]), CAST(:undone AS int[])) AS p (done, undone)
+JOIN workflow_run_steps s ON s.run_id = :run_id AND s.position = p.done
+JOIN workflow_run_steps u ON u.run_id = :run_id AND u.position = p.undone
+WHERE s.status = 'succeeded' AND u.status = 'succeeded' AND u.finished_at >= s.finished_at
+""")
+
+
+def last_not_undone(conn: Connection, run_id: str, pairs: Mapping[int, int]) -> int | None:
+    """Of the steps at the positions of `pairs`, each with that of its compensation: the last to succeed that is not
+    compensated since."""
+    values = {"run_id": run_id, "done": list(pairs), "undone": list(pairs.values())}
+    return conn.execute(_NOT_UNDONE, values).scalar()
+
+
+def find_undone(conn: Connection, run_id: str, pairs: Mapping[int, int]) -> set[int]:
+    """Those of them that succeeded and were compensated since."""
+    values = {"run_id": run_id, "done": list(pairs), "undone": list(pairs.values())}
+    return set(conn.execute(_UNDONE, values).scalars())
