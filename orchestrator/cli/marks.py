@@ -63,6 +63,10 @@ class Signs:
         """Guides of a tree: a branch, the last branch, and what runs on below each."""
         return ("├─ ", "└─ ", "│  ", "   ") if self.unicode else ("|- ", "`- ", "|  ", "   ")
 
+    @property
+    def dots(self) -> str:
+        return "…" if self.unicode else "..."
+
     def bar(self, done: float, width: int) -> str:
         """A bar of `width` cells, `done` (0 to 1) of it filled; full only when all is done."""
         filled = min(int(max(done, 0.0) * width), width)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from rich.text import Text
 
 from orchestrator.cli.changes import changed_at
+from orchestrator.cli.familylines import under_steps
 from orchestrator.cli.marks import MARKS, Signs, word
 from orchestrator.cli.steplines import Around, attempts, says, took
 from orchestrator.cli.summary import counts_lines, headline, why
@@ -17,6 +18,7 @@ from orchestrator.cli.text import clean, clock, json_line
 from orchestrator.cli.tree import TreeLine
 from orchestrator.domain.states import StepStatus
 from orchestrator.domain.times import duration
+from orchestrator.services.descend import Family
 from orchestrator.services.look import Look
 from orchestrator.store.reads import StepBrief
 
@@ -28,6 +30,9 @@ _SECTIONS = (
     ("stopped", frozenset({StepStatus.CANCELED, StepStatus.UPSTREAM_FAILED})),
 )
 _HEAD_LINES = 6
+_NO_FAMILY = Family()
+Line = tuple[Text, ...] | Text  # a row of the table, or a title between rows
+Under = Mapping[int | None, Sequence[tuple[Text, ...]]]
 _LARGEST_TREE = 200
 _BAR_WIDTH = 30
 
@@ -51,14 +56,23 @@ def fits(total: int, size: Size) -> bool:
 
 
 def screen(
-    look: Look, around: Around, tree: Sequence[TreeLine] | None, signs: Signs, size: Size, note: str = ""
+    look: Look,
+    around: Around,
+    tree: Sequence[TreeLine] | None,
+    signs: Signs,
+    size: Size,
+    note: str = "",
+    family: Family = _NO_FAMILY,
 ) -> list[Text]:
-    """The lines of the picture, none wider than the terminal. `tree` None: what matters now."""
+    """The lines of the picture, none wider than the terminal. `tree` None: what matters now; `family`: some of the runs
+    below."""
     lines = [_head(look, signs, size)]
     because = Text(note, "yellow") if note else why(look.run)
     lines += [because] if because else []
     lines += [*counts_lines(look.counts, signs, min(_BAR_WIDTH, size.width // 3), size.width), Text()]
-    lines += _sections(look, around, signs, size) if tree is None else _tree(look, around, tree, signs, size)
+    below = under_steps(family, look.run.id, signs, around.now)
+    rows = _sections(look, around, signs, below) if tree is None else _tree(look, around, tree, signs, below)
+    lines += _fitted(rows, signs, size)
     for line in lines:
         line.truncate(size.width, overflow="ellipsis")
     return lines
@@ -71,12 +85,25 @@ def _head(look: Look, signs: Signs, size: Size) -> Text:
     return line.append(f"  {look.run.id if whole else look.run.id.rsplit('-', 1)[1]}", "dim")
 
 
-def _tree(look: Look, around: Around, tree: Sequence[TreeLine], signs: Signs, size: Size) -> list[Text]:
+def _tree(look: Look, around: Around, tree: Sequence[TreeLine], signs: Signs, below: Under) -> list[Line]:
     steps = {step.position: step for step in look.steps}
-    rows = [_row(steps[line.position], around, signs, line) for line in tree if line.position in steps]
+    rows: list[Line] = []
+    for line in tree:
+        if line.position in steps:
+            rows += [_row(steps[line.position], around, signs, line), *below.get(line.position, ())]
     drawn = {line.position for line in tree}
-    handlers = [_row(step, around, signs) for step in look.steps if step.position not in drawn]
-    return table(_COLUMNS, rows + handlers, size.width)[1:]
+    for step in look.steps:
+        if step.position not in drawn:
+            rows += [_row(step, around, signs), *below.get(step.position, ())]
+    return [*rows, *below.get(None, ())]
+
+
+def _fitted(rows: Sequence[Line], signs: Signs, size: Size) -> list[Text]:
+    """Lines of the table, with the titles that stand between its rows; as many as there is room for."""
+    lines = iter(table(_COLUMNS, [row for row in rows if not isinstance(row, Text)], size.width)[1:])
+    drawn = [row if isinstance(row, Text) else next(lines) for row in rows]
+    hidden = len(drawn) - size.room
+    return drawn if hidden <= 0 else [*drawn[: size.room - 1], Text(f"{signs.dots} and {hidden + 1} more lines", "dim")]
 
 
 def _row(step: StepBrief, around: Around, signs: Signs, line: TreeLine | None = None) -> tuple[Text, ...]:
@@ -91,20 +118,16 @@ def _row(step: StepBrief, around: Around, signs: Signs, line: TreeLine | None = 
     )
 
 
-def _sections(look: Look, around: Around, signs: Signs, size: Size) -> list[Text]:
-    rows: list[tuple[Text, ...]] = []
-    titles: dict[int, Text] = {}
+def _sections(look: Look, around: Around, signs: Signs, below: Under) -> list[Line]:
+    rows: list[Line] = []
     for title, statuses in _SECTIONS:
         shown = [step for step in look.steps if step.status in statuses]
         if shown:
             count = sum(look.counts.get(status, 0) for status in statuses)
-            titles[len(rows)] = Text(f"{title} ({len(shown)} of {count:,})" if count > len(shown) else title, "bold")
-            rows += [_row(step, around, signs) for step in shown]
-    lines: list[Text] = []
-    for index, line in enumerate(table(_COLUMNS, rows, size.width)[1:]):
-        lines += [titles[index]] if index in titles else []
-        lines.append(line)
-    return lines[: size.room]
+            rows.append(Text(f"{title} ({len(shown)} of {count:,})" if count > len(shown) else title, "bold"))
+        for step in shown:
+            rows += [_row(step, around, signs), *below.get(step.position, ())]
+    return rows
 
 
 def farewell(look: Look, output: object, width: int | None) -> list[Text]:

@@ -23,6 +23,7 @@ from orchestrator.cli.tree import TreeLine, tree
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import Unreachable
+from orchestrator.services.descend import Family, descend
 from orchestrator.services.look import Look, look
 from orchestrator.store.db import Database
 from orchestrator.store.reads import StepBrief, get_run, load_secrets
@@ -69,6 +70,7 @@ class Watcher:
             self.secrets = load_secrets(conn, run_id)
         self.trouble = ""
         self._away_since: float | None = None
+        self.family = Family()
         self.seen = self._look(None)
         self.plan: Plan = plan_of(db, self.seen.run)
 
@@ -87,8 +89,12 @@ class Watcher:
         return max(_POLL_SECONDS, spent / _LOOK_SHARE)
 
     def _look(self, most: int | None) -> Look:
+        """With room for `most` lines what is below the run is looked at too."""
         with self.db.transaction() as conn:
-            return look(conn, self.run_id, self.secrets, most=most)
+            seen = look(conn, self.run_id, self.secrets, most=most)
+            if most is not None:
+                self.family = descend(conn, self.run_id, max(most - len(seen.steps), most // 4))
+            return seen
 
     def around(self, later: float = 0.0) -> Around:
         """The run around its steps, `later` seconds after the look."""
@@ -138,7 +144,9 @@ class _Picture:
         if whole and self._tree is None:
             self._tree = tree(watcher.plan)
         around = watcher.around(later)
-        lines = screen(seen, around, self._tree if whole else None, self.signs, self.size, watcher.trouble)
+        lines = screen(
+            seen, around, self._tree if whole else None, self.signs, self.size, watcher.trouble, watcher.family
+        )
         return Group(*lines)
 
 

@@ -10,6 +10,7 @@ from orchestrator.store.reads.approvals import list_approvals
 from orchestrator.store.reads.apps import list_apps
 from orchestrator.store.reads.attempts import list_attempts
 from orchestrator.store.reads.audit import list_audit
+from orchestrator.store.reads.below import MOST_COUNTED, Below, count_below, list_below
 from orchestrator.store.reads.brief import (
     RunNow,
     StepBrief,
@@ -39,11 +40,14 @@ from orchestrator.store.reads.workers import list_workers
 from orchestrator.store.reads.workflows import list_workflows
 
 __all__ = [
+    "MOST_COUNTED",
+    "Below",
     "Page",
     "RunFilters",
     "RunNow",
     "RunSecrets",
     "StepBrief",
+    "count_below",
     "find_run",
     "first_open",
     "get_brief",
@@ -60,6 +64,7 @@ __all__ = [
     "list_apps",
     "list_attempts",
     "list_audit",
+    "list_below",
     "list_briefs",
     "list_events",
     "list_family",
