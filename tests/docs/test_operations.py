@@ -21,6 +21,7 @@ TABLES = ("workflow_runs", "workflow_run_steps", "workflow_step_attempts", "step
 VIEWS = [
     *(ROOT / "orchestrator" / "cli" / name for name in ("steplines.py", "summary.py")),
     ROOT / "orchestrator" / "domain" / "words.py",
+    ROOT / "orchestrator" / "services" / "why.py",
 ]
 
 

@@ -277,7 +277,9 @@ def test_an_item_is_known_where_it_is_attempted(key: str) -> None:
 def test_an_item_is_not_known_elsewhere(key: str) -> None:
     value: Any = {"v": "{{ item }}"} if key == "publish" else "{{ item }}"
     (problem,) = problems(document(step("a", **({"with_items": [1]} | {key: value}))))
-    assert problem.message.startswith("'item' is not there in this place, but in 'input' and 'timeout' of a step with")
+    assert problem.message.startswith(
+        "'item' is not there in this place, but in what is done for each item of a step with"
+    )
 
 
 @pytest.mark.parametrize(
@@ -288,10 +290,37 @@ def test_the_items_read_what_is_upstream(written: Any, path: str) -> None:
     assert (problem.path, problem.hint) == (f"steps[0].with_items{path}", "let 'a' depend on it")
 
 
-@pytest.mark.parametrize("kind", [{"pass": True}, {"sleep": 5}])
-def test_items_go_with_functions(kind: dict[str, Any]) -> None:
-    (problem,) = problems(document({"name": "a", "with_items": [1], **kind}))
-    assert problem.message == f"goes with 'function' steps, and this is a '{next(iter(kind))}' step"
+ASKED = {"title": "{{ item }}?", "description": "{{ index }}", "assignees": ["{{ item }}"]}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"sleep": "{{ item + index }}"},
+        {"workflow": "w-{{ item }}", "input": {"x": "{{ index }}"}},
+        {"wait_for": {"event": "e-{{ item }}-{{ index }}", "timeout": "{{ item }}"}},
+        {"wait_for": {"approval": ASKED}},
+        {"function": "celery:proj.task", "input": {"x": "{{ item }}"}},
+    ],
+)
+def test_items_sleep_wait_run_workflows_and_call_tasks(kind: dict[str, Any]) -> None:
+    assert parse(document({"name": "a", "with_items": [1], **kind})).steps
+    told = problems(document({"name": "a", **kind}))
+    assert all(" is not there in this place" in problem.message for problem in told)
+    assert told
+
+
+def test_items_do_not_go_with_what_does_nothing_nor_with_handlers() -> None:
+    (problem,) = problems(document({"name": "a", "with_items": [1], "pass": True}))
+    assert problem.message == "does nothing for its items: a 'pass' step only passes its 'input' on"
+    handler = {"function": "f", "with_items": [1]}
+    (problem,) = problems(document(step("a"), on_failure=handler))
+    assert (problem.path, problem.message) == (
+        "on_failure.with_items",
+        "there is no such key in a lifecycle handler",
+    )
+    (problem,) = problems(document(step("a", compensate=handler)))
+    assert problem.path == "steps[0].compensate.with_items"
 
 
 def test_counts_of_items_are_read_of_steps_that_have_them() -> None:

@@ -92,3 +92,36 @@ def test_logs_are_those_of_a_step_with_its_items_or_of_one(cli: Cli, worked: Han
     assert cli("logs", run_id, "other").out == ""
     missing = cli("logs", run_id, "each", "--item", 400)
     assert (missing.code, missing.err) == (3, "orchestrator: step 'each' has no item 400\n")
+
+
+def test_show_tells_of_one_item_its_attempts_and_where_its_lines_are(cli: Cli, worked: Hands) -> None:
+    each = step("each", function="odd_fails", with_items=[2, 3], input={"x": "{{ item }}"}, retry={"max_attempts": 2})
+    run_id = worked.start(document(each, name="tried"))
+    worked.work()
+    said = cli("show", run_id, "--step", "each", "--item", "1").out
+    assert said.startswith("✗ each[1] failed")
+    assert said.count("✗ failed") == 2  # attempts
+    assert f"orchestrator logs {run_id} each --item 1" in said
+    told = cli("show", run_id, "--step", "each", "--item", "1", "--json").json
+    assert (told["run_id"], told["step"], told["item"]["index"], told["item"]["item"]) == (run_id, "each", 1, 3)
+    assert [(one["number"], one["outcome"]) for one in told["attempts"]] == [(1, "failed"), (2, "failed")]
+    assert cli("show", run_id, "--why", "each", "--item", "0", "--json").json == {
+        "run_id": run_id,
+        "step": "each",
+        "item": 0,
+        "why": ["'each[0]' has ended: it is succeeded."],
+    }
+    missing = cli("show", run_id, "--step", "each", "--item", "7")
+    assert (missing.code, missing.err) == (3, "orchestrator: step 'each' has no item 7\n")
+    assert cli("show", run_id, "--item", "1").code == 2
+
+
+def test_approve_and_reject_decide_for_an_item(cli: Cli, hands: Hands) -> None:
+    ask = {"name": "each", "with_items": ["a", "b"], "wait_for": {"approval": {"title": "Pay {{ item }}?"}}}
+    run_id = hands.start(document(ask, name="asks"))
+    hands.work()
+    listed = cli("approvals").out.splitlines()
+    assert [line.split()[1:5] for line in listed[1:]] == [["each", "0", "Pay", "a?"], ["each", "1", "Pay", "b?"]]
+    assert "asks for each of its items" in cli("approve", run_id, "each").err
+    assert cli("approve", run_id, "each", "--item", "1").out == "item 1 of step 'each' goes on with it\n"
+    assert cli("reject", run_id, "each", "--item", "0", "--json").json["item"] == 0

@@ -93,6 +93,13 @@ def test_the_client_reads_items(db: Database, run_id: str) -> None:
     handle = Orchestrator(Hands(db).engine).run(run_id)
     assert [item["index"] for item in handle.items("each")] == list(range(7))
     assert [item["index"] for item in handle.items("each", "failed")] == [1, 3, 5]
+    one = handle.item("each", 3)
+    assert one | {"attempts": []} == list(handle.items("each"))[3] | {"attempts": []}
+    assert [(tried["number"], tried["outcome"], tried["error"]["message"]) for tried in one["attempts"]] == [
+        (1, "failed", "3 is odd")
+    ]
+    with pytest.raises(NotFound, match="has no item 7"):
+        handle.item("each", 7)
 
 
 def test_secrets_are_masked_in_items(db: Database) -> None:

@@ -49,6 +49,7 @@ def test_a_run_has_the_keys_the_page_says(conn: Connection) -> None:
         "depth": 0,
         "counts": {"failed": 1, "succeeded": 1, "upstream_failed": 1},
         "parent_step": None,
+        "parent_item": None,
         "rerun_of": None,
     }
 
