@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import secrets
+
 from flask import Flask
 
 from orchestrator.bootstrap import make_engine
 from orchestrator.config import Config
 from web.api.api import add_api
+from web.cookies import Cookies, end_old_sessions
 from web.failures import Failures
 from web.headers import add_security_headers
 from web.health import health
 from web.identities import Identities
-from web.pages.home import home
+from web.pages import install_pages
 from web.paths import use_exact_paths
 from web.problems import answer_errors
 from web.rates import Rates
 from web.readiness import Readiness
 from web.requests import watch_requests
+from web.templating import install_templating
+
+_YEAR = 366 * 86400
 
 
 def create_app(config: Config | None = None) -> Flask:
@@ -24,11 +30,14 @@ def create_app(config: Config | None = None) -> Flask:
     config = config or Config.from_env()
     app = Flask(__name__)
     app.config.update(
-        SECRET_KEY=config.secret_key,
+        SECRET_KEY=config.secret_key or secrets.token_hex(32),
+        SESSION_COOKIE_NAME="orchestrator_session",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
+        SEND_FILE_MAX_AGE_DEFAULT=_YEAR,  # their addresses change with what they hold
         MAX_CONTENT_LENGTH=4 * config.max_document_bytes,
     )
+    app.session_interface = Cookies()
     use_exact_paths(app)
     engine = make_engine(config, load_functions=False, pool_size=config.pool_size, name="orchestrator-web")
     app.extensions["orchestrator.engine"] = engine
@@ -40,7 +49,9 @@ def create_app(config: Config | None = None) -> Flask:
     watch_requests(app, config)
     answer_errors(app)
     app.register_blueprint(health)
-    app.register_blueprint(home)
+    app.before_request(end_old_sessions)
+    install_templating(app)
+    install_pages(app)
     add_api(app)
     app.after_request(add_security_headers)
     return app

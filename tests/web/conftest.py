@@ -7,8 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 from flask.testing import FlaskClient
+from playwright.sync_api import Browser
 
 from orchestrator.config import Config
+from orchestrator.domain.roles import Role
+from orchestrator.services.tokens import create_token
+from orchestrator.store.db import Database
+from tests.web.browser import chromium, served
+from tests.web.stage import Stage, furnish
 from web.app import create_app
 
 
@@ -36,5 +42,31 @@ def closed_port() -> int:
     return port
 
 
+@pytest.fixture(scope="module")
+def stage(module_db: Database) -> Stage:
+    """The module's database with runs of every kind and a token a role."""
+    return furnish(module_db)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def address(orchestrator_module_database_url: str) -> Iterator[str]:
+    """Where the application is served, on the module's database."""
+    with served(orchestrator_module_database_url) as found:
+        yield found
+
+
 def client_of(database_url: str, broker_url: str) -> FlaskClient:
     return create_app(Config(database_url=database_url, broker_url=broker_url)).test_client()
+
+
+def signed_in(client: FlaskClient, db: Database, role: Role = Role.ADMIN, app: str | None = None) -> FlaskClient:
+    """The client with the session of a new token of this role."""
+    token = create_token(db, f"{role} of {app}", role, app=app).token
+    assert client.post("/login", data={"token": token}).status_code == 303
+    return client

@@ -97,7 +97,7 @@ def test_a_check_is_made_anew_once_the_last_has_ended() -> None:
     assert check.fault(check.start()) is None
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/static/style.css", "/nothing-here"])
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/static/app.css", "/login", "/nothing-here"])
 def test_every_answer_carries_the_security_headers(client: FlaskClient, path: str) -> None:
     with client.get(path) as answer:
         headers = answer.headers

@@ -1,1 +1,19 @@
-"""Pages for people."""
+"""Pages for people, a blueprint a noun; each is named here."""
+
+from __future__ import annotations
+
+from flask import Flask
+
+from web.pages.faults import install_faults
+from web.pages.home import home
+from web.pages.session import session_pages
+
+PAGES = (home,)
+
+
+def install_pages(app: Flask) -> None:
+    """Register every page."""
+    install_faults(app)
+    app.register_blueprint(session_pages)
+    for blueprint in PAGES:
+        app.register_blueprint(blueprint)

@@ -1,14 +1,11 @@
-"""The first page: what this is, what is going on, and the commands to go on with."""
+"""The first page: what is going on, and the commands to go on with."""
 
 from __future__ import annotations
 
-from flask import Blueprint, current_app, render_template
+from orchestrator.store.overview import overview
+from web.pages.frame import database, page_blueprint, render
 
-from orchestrator.errors import Unreachable
-from orchestrator.store.db import Database
-from orchestrator.store.overview import Overview, overview
-
-home = Blueprint("home", __name__)
+home = page_blueprint("home")
 
 _COMMANDS = (
     ("orchestrator validate FILE", "check a workflow file"),
@@ -22,15 +19,4 @@ _COMMANDS = (
 
 @home.get("/")
 def index() -> str:
-    """Says so when the database cannot be read, instead of failing."""
-    numbers = _overview()
-    return render_template("home.html", numbers=numbers, commands=_COMMANDS)
-
-
-def _overview() -> Overview | None:
-    database: Database = current_app.extensions["orchestrator.database"]
-    try:
-        return overview(database)
-    except Unreachable as error:
-        current_app.logger.warning("the first page cannot read the database: %s", error)
-        return None
+    return render("home.html", numbers=overview(database()), commands=_COMMANDS)

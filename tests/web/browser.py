@@ -1,0 +1,111 @@
+"""A real browser on the application; what it complains of fails the test."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from orchestrator.config import Config
+from web.app import create_app
+
+_AXE = (Path(__file__).parents[1] / "data" / "axe" / "axe-4.14.1.min.js").read_text()
+_SERIOUS = ("serious", "critical")
+WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's chromium. Where there is none the tests are skipped, but in CI that is a failure."""
+    path = shutil.which("chromium")
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("chromium is not installed")
+        pytest.skip("chromium is not installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class _Silent(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        return
+
+
+@contextmanager
+def served(database_url: str) -> Iterator[str]:
+    """The application on a port of its own; its address."""
+    app = create_app(Config(database_url=database_url, secret_key="k" * 32))
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Silent)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join(10)
+    server.server_close()
+    app.extensions["orchestrator.database"].close()
+
+
+class Reader:
+    """Somebody at a browser. `complaints`: what its console said, refusals by the content security policy included."""
+
+    def __init__(self, browser: Browser, address: str, token: str | None = None, **options: Any) -> None:
+        self.address = address
+        self.complaints: list[str] = []
+        self.context: BrowserContext = browser.new_context(**{"viewport": WIDE, "base_url": address, **options})
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(10_000)
+        self.page.on("console", lambda said: self._note(said.type, said.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        if token is not None:
+            self.sign_in(token)
+
+    def sign_in(self, token: str) -> None:
+        self.page.goto(f"/login#token={token}")
+        self.page.wait_for_url(self.address + "/")
+
+    def open(self, path: str) -> Page:
+        self.page.goto(path)
+        return self.page
+
+    def close(self) -> None:
+        """Ends the visit; a complaint is a failure."""
+        self.context.close()
+        assert self.complaints == []
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.complaints.append(f"{kind}: {text}")
+
+    def check_access(self) -> None:
+        """axe-core finds nothing serious on the page, in light and in dark."""
+        for scheme in ("light", "dark"):
+            self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            found = self._axe()
+            assert found == [], f"{self.page.url} in {scheme}: {json.dumps(found, indent=1)}"
+
+    def _axe(self) -> list[Any]:
+        # evaluate() goes around the page's content security policy, which would not let another script in.
+        self.page.evaluate(_AXE + "; 0")
+        result = self.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+        return [
+            {"rule": one["id"], "help": one["help"], "nodes": [node["html"][:200] for node in one["nodes"][:3]]}
+            for one in result["violations"]
+            if one["impact"] in _SERIOUS
+        ]
+
+    def never_scripted(self) -> None:
+        """No markup in data has become an element of the page."""
+        expect(self.page.locator("img, main script")).to_have_count(0)

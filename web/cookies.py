@@ -1,0 +1,53 @@
+"""The session's cookie, and how long it holds."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+
+from flask import Flask, request, session
+from flask.sessions import SecureCookieSessionInterface
+
+from orchestrator.services.tokens import Identity
+from web.auth import begin_session
+
+SESSION_SECONDS = 12 * 3600  # then one signs in again
+_BEGAN, _TOKEN = "began_at", "csrf_token"
+_HEADER = "X-CSRF-Token"
+
+
+class Cookies(SecureCookieSessionInterface):
+    """Signed cookies that a browser sends over HTTPS only, once it has come by it."""
+
+    def get_cookie_secure(self, app: Flask) -> bool:
+        return request.is_secure or request.headers.get("X-Forwarded-Proto", "").startswith("https")
+
+
+def sign_in(identity: Identity) -> None:
+    """Begin the browser's session. It ends with the token, with `SESSION_SECONDS`, or when the person signs out."""
+    begin_session(identity)
+    session[_BEGAN] = int(time.time())
+    session[_TOKEN] = secrets.token_urlsafe(24)
+
+
+def end_old_sessions() -> None:
+    """To be called before each request: a session that is too old is none."""
+    if session and not 0 <= time.time() - session.setdefault(_BEGAN, int(time.time())) < SESSION_SECONDS:
+        session.clear()
+
+
+def csrf_token() -> str:
+    """What this session's forms carry, so that no other site can send them."""
+    return str(session.get(_TOKEN, ""))
+
+
+def is_own_form() -> bool:
+    """Whether the request carries the session's own token, in its form or in a header."""
+    given = request.headers.get(_HEADER) or request.form.get("csrf_token", "")
+    return bool(csrf_token()) and hmac.compare_digest(given.encode(), csrf_token().encode())
+
+
+def is_from_here() -> bool:
+    """Whether the browser says that this site's own page sent it; of a form that nobody is signed in for."""
+    return request.headers.get("Sec-Fetch-Site", "same-origin") in ("same-origin", "none")

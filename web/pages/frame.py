@@ -1,0 +1,150 @@
+"""What every page stands in: somebody is signed in, may do this, and meant it. docs/architecture.md tells more.
+
+`page_blueprint(name)` makes a blueprint whose views nobody sees without a session. A view that changes something needs
+the role `operator`, or the one that `@needs` says, and the session's CSRF token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from flask import Blueprint, Response, current_app, flash, g, make_response, redirect, request, session, url_for
+from flask import render_template as render_flask
+
+from orchestrator.domain.roles import Role
+from orchestrator.errors import Conflict, InvalidInput, NotFound, Unreachable
+from orchestrator.services.engine import Engine
+from orchestrator.services.tokens import Identity
+from orchestrator.store.db import Database
+from web.auth import identity_of_token_id
+from web.cookies import is_own_form
+from web.errors import Forbidden
+from web.pages.faults import show_fault, show_refusal, show_unreachable
+
+View = TypeVar("View", bound=Callable[..., Any])
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def page_blueprint(name: str) -> Blueprint:
+    """A blueprint of pages for those who are signed in."""
+    pages = Blueprint(name, __name__)
+    pages.before_request(_guard)
+    pages.after_request(_uncached)
+    pages.register_error_handler(NotFound, lambda error: show_fault(404, str(error)))
+    pages.register_error_handler(Forbidden, lambda error: show_fault(403, str(error)))
+    pages.register_error_handler(InvalidInput, show_refusal)
+    pages.register_error_handler(Conflict, show_refusal)
+    pages.register_error_handler(Unreachable, show_unreachable)
+    return pages
+
+
+def needs(role: Role) -> Callable[[View], View]:
+    """Only who has this role, or a higher one, comes to the view."""
+
+    def mark(view: View) -> View:
+        view.needs = role  # type: ignore[attr-defined]
+        return view
+
+    return mark
+
+
+def database() -> Database:
+    """The application's database."""
+    db: Database = current_app.extensions["orchestrator.database"]
+    return db
+
+
+def engine() -> Engine:
+    """What acts are done with; it knows no secrets and calls no functions."""
+    made: Engine = current_app.extensions["orchestrator.engine"]
+    return made
+
+
+def identity() -> Identity:
+    """Who is signed in."""
+    known: Identity = g.identity
+    return known
+
+
+def scope(asked: str | None = None) -> str | None:
+    """The app a list is to be of: the one `asked` for, None for all; raises `Forbidden` for one that is closed."""
+    own = identity().app
+    if own is not None and asked is not None and asked.lower() != own.lower():
+        raise Forbidden(f"app '{asked}' is not open to you")
+    return own or asked
+
+
+def check_scope(app: str) -> None:
+    """Raises `NotFound` for what belongs to an app that is closed to who is signed in."""
+    own = identity().app
+    if own is not None and app.lower() != own.lower():
+        raise NotFound("it is not there, or not open to you")
+
+
+def is_fragment() -> bool:
+    """Whether htmx asks for a part of a page."""
+    return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
+
+
+def render(template: str, **values: Any) -> str:
+    """The template; `layout` is what a dialog's template extends."""
+    layout = "ui/dialog.html" if is_fragment() else "ui/alone.html"
+    return render_flask(template, layout=layout, **values)
+
+
+def show_errors(template: str, **values: Any) -> Response:
+    """The form once more, saying what is wrong with it."""
+    return make_response(render(template, **values), 422)
+
+
+def done(target: str, message: str | None = None) -> Response:
+    """Go to a page after an act, which says there what was done."""
+    if message:
+        flash(message, "done")
+    if not is_fragment():
+        return make_response(redirect(target, 303))
+    answer = make_response("", 200)
+    answer.headers["HX-Redirect"] = target
+    return answer
+
+
+def _guard() -> Response | None:
+    known = _who()
+    if known is None:
+        return _to_login()
+    g.identity = known
+    view = current_app.view_functions.get(request.endpoint or "")
+    least = getattr(view, "needs", Role.VIEWER if request.method in _SAFE else Role.OPERATOR)
+    if known.role < least:
+        raise Forbidden(f"this takes the role {least}, and you are {known.role}")
+    if request.method not in _SAFE and not is_own_form():
+        raise Forbidden("the form is not from your session: go back, reload the page and try again")
+    return None
+
+
+def _who() -> Identity | None:
+    token_id = session.get("token_id")
+    return identity_of_token_id(database(), token_id) if isinstance(token_id, str) else None
+
+
+def _to_login() -> Response:
+    back = request.full_path.rstrip("?") if request.method == "GET" and not is_fragment() else _page_behind()
+    target = url_for("session.login_form", next=back)
+    if not is_fragment():
+        return make_response(redirect(target, 303))
+    answer = make_response("", 401)
+    answer.headers["HX-Redirect"] = target
+    return answer
+
+
+def _page_behind() -> str:
+    """The page that asks for a part of itself."""
+    behind = urlsplit(request.headers.get("HX-Current-URL", "/"))
+    return f"{behind.path}?{behind.query}" if behind.query else behind.path
+
+
+def _uncached(response: Response) -> Response:
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response

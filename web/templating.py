@@ -1,0 +1,106 @@
+"""What templates can call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from flask import Flask, current_app, g, url_for
+
+from orchestrator.domain.roles import Role
+from orchestrator.domain.times import duration
+from web.cookies import csrf_token
+from web.looks import ICONS, status_word
+from web.pages.places import places
+
+_STATIC = Path(__file__).parent / "static"
+# The order in which a bar shows statuses.
+_FIRST = ("succeeded", "failed", "upstream_failed", "canceled", "canceling", "skipped")
+_ORDER = (*_FIRST, "running", "waiting", "paused", "queued", "ready", "pending")
+
+
+def install_templating(app: Flask) -> None:
+    """Give templates the filters and functions below, and static files addresses that change with what they hold."""
+    app.jinja_env.filters.update(
+        utc=utc, status_word=status_word, pretty=pretty, in_words=in_words, parts=parts, short_id=short_id
+    )
+    app.jinja_env.globals.update(icons=ICONS, places=places, between=between, csrf_token=csrf_token)
+    app.jinja_env.globals.update(can=can, workflow_url=workflow_url, in_order=in_order)
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.context_processor(lambda: {"identity": g.get("identity"), "now_ms": int(time.time() * 1000)})
+    app.url_defaults(_stamp)
+
+
+def utc(iso: str) -> str:
+    """What a browser without script shows: `2026-11-30 03:15:20 UTC`."""
+    return f"{iso[:19].replace('T', ' ')} UTC"
+
+
+def between(start: str | datetime, end: str | datetime) -> str:
+    """How long from one moment to the other, in words."""
+    return duration((_moment(end) - _moment(start)).total_seconds())
+
+
+def pretty(value: Any) -> str:
+    """JSON for people: indented, a text as it is."""
+    return value if isinstance(value, str) and "\n" in value else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def in_order(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Counts by status, the finished ones first."""
+    return sorted(((name, n) for name, n in counts.items() if n), key=lambda pair: _ORDER.index(pair[0]))
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """`12 succeeded, 3 failed`."""
+    return ", ".join(f"{count:,} {status_word(name)}" for name, count in in_order(counts))
+
+
+def parts(counts: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """The parts of a bar 100 wide; one that occurs can be seen."""
+    shown = in_order(counts)
+    least = min(1.5, 100 / max(len(shown), 1))
+    total = sum(counts.values()) or 1
+    widths = [max(least, 100 * count / total) for _, count in shown]
+    scale, x = 100 / (sum(widths) or 1), 0.0
+    for (name, _), width in zip(shown, widths, strict=True):
+        yield {"status": name, "x": f"{x:.2f}", "width": f"{width * scale:.2f}"}
+        x += width * scale
+
+
+def short_id(id: str) -> str:
+    """The end of an id, which tells runs apart: their beginnings are times."""
+    return id.replace("-", "")[-8:]
+
+
+def can(role: str) -> bool:
+    """Whether who is signed in has this role, or a higher one."""
+    identity = g.get("identity")
+    return identity is not None and identity.role >= Role(role)
+
+
+def workflow_url(name: str, app: str | None) -> str:
+    """The page of a workflow as an app sees it; its runs where there is no such page."""
+    if "workflow.show" in current_app.view_functions:
+        return url_for("workflow.show", name=name, app=app)
+    return url_for("runs.index", workflow=name)
+
+
+def _moment(at: str | datetime) -> datetime:
+    return datetime.fromisoformat(at) if isinstance(at, str) else at
+
+
+def _stamp(endpoint: str, values: dict[str, Any]) -> None:
+    if endpoint == "static" and "filename" in values:
+        values["v"] = _hash(values["filename"])
+
+
+@cache
+def _hash(filename: str) -> str:
+    return hashlib.sha256((_STATIC / filename).read_bytes()).hexdigest()[:12]
