@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from flask import Flask, Response, current_app, flash, make_response, redirect, render_template, request
 from werkzeug.exceptions import HTTPException, InternalServerError
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, Unreachable
 from orchestrator.ids import new_id
+from web.auth import current_identity
+from web.errors import Refused
 
 _TITLES = {
     400: "This request cannot be read",
@@ -54,6 +57,8 @@ def install_faults(app: Flask) -> None:
 def _outside(error: HTTPException) -> Any:
     if request.path.startswith("/api/"):
         return error
+    with suppress(Refused, Unreachable):
+        current_identity()  # whoever is signed in sees the navigation
     return show_fault(error.code or 500, f"No page of this address: {request.path}" if error.code == 404 else "")
 
 
