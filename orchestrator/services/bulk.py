@@ -32,7 +32,7 @@ class Verb(StrEnum):
 
 
 # What a verb is meant for, when the filters name no status.
-_FITS: Mapping[Verb, frozenset[RunStatus]] = {
+FITS: Mapping[Verb, frozenset[RunStatus]] = {
     Verb.CANCEL: RUN_OPEN,
     Verb.PAUSE: frozenset({RunStatus.RUNNING}),
     Verb.RESUME: frozenset({RunStatus.PAUSED}),
@@ -108,7 +108,7 @@ def find(db: Database, verb: Verb, filters: RunFilters) -> Found:
     if filters == RunFilters():
         raise InvalidInput([Problem("", "name at least one filter")], verb)
     if not filters.statuses:
-        filters = replace(filters, statuses=sorted(_FITS[verb]))
+        filters = replace(filters, statuses=sorted(FITS[verb]))
     ids: list[str] = []
     counts: Counter[str] = Counter()
     for page in _pages(db, filters):

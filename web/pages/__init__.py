@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from flask import Flask
 
+from web.pages.bulk import bulk
 from web.pages.faults import install_faults
 from web.pages.home import home
+from web.pages.run import run
+from web.pages.runs import runs
 from web.pages.session import session_pages
 
-PAGES = (home,)
+PAGES = (home, runs, bulk, run)
 
 
 def install_pages(app: Flask) -> None:

@@ -29,7 +29,7 @@ class RunFilters:
     """All given ones must hold. Names in any case; `error` is a part of the error's message, in any case.
 
     `created_after` is inclusive, `created_before` exclusive. A workflow's name may be known to several owners.
-    `children_of`: a run's id; `roots_only`: no run that a step of another started.
+    `children_of`: a run's id; `roots_only`: no run that a step of another started; `ids`: only of these.
     """
 
     workflow: str | None = None
@@ -41,6 +41,7 @@ class RunFilters:
     error: str | None = None
     children_of: str | None = None
     roots_only: bool = False
+    ids: Sequence[str] = ()
 
 
 _SHAPE = """
@@ -82,13 +83,53 @@ def list_runs(conn: Connection, filters: RunFilters, after: str | None = None, l
     return Page(_shape_all(conn, rows), str(ids[limit - 1]) if len(ids) > limit else None)
 
 
-def find_ids(conn: Connection, filters: RunFilters, after: str | None, limit: int) -> list[str]:
-    """The ids of runs, newest first, from after the id `after` on."""
-    conditions, values = _conditions(conn, filters, after)
-    values["limit"] = limit
-    workflows = _workflow_ids(conn, filters.workflow) if filters.workflow is not None else None
-    found = text(_FIND.format(where=conditions) if workflows is None else _FIND_OF.format(where=conditions))
-    return list(conn.execute(found, values | ({"workflows": workflows} if workflows is not None else {})).scalars())
+def find_ids(
+    conn: Connection, filters: RunFilters, after: str | None, limit: int, *, before: str | None = None
+) -> list[str]:
+    """The ids of runs, newest first, from after the id `after` on; with `before` those that come last before it."""
+    if before is None and (filters.tags or filters.error):
+        found = _find_near(conn, filters, after, limit)
+        if found is not None:
+            return found
+    conditions, values = conditions_of(conn, filters, after, before)
+    ids = _find(conn, filters, conditions, values, limit, newest_first=before is None, tagged=bool(filters.tags))
+    return ids if before is None else ids[::-1]
+
+
+_NEAR = 20_000
+_NTH = text("""
+SELECT id FROM workflow_runs WHERE CAST(:after AS uuid) IS NULL OR id < :after ORDER BY id DESC OFFSET :near LIMIT 1
+""")
+
+
+def _find_near(conn: Connection, filters: RunFilters, after: str | None, limit: int) -> list[str] | None:
+    """What is found among the next runs, when it is enough: what occurs often is found there, whatever is asked."""
+    end = conn.execute(_NTH, {"after": after, "near": _NEAR}).scalar()
+    if end is None:
+        return None
+    conditions, values = conditions_of(conn, filters, after, end)
+    ids = _find(conn, filters, conditions, values, limit)
+    return ids if len(ids) == limit else None
+
+
+def _find(
+    conn: Connection,
+    filters: RunFilters,
+    where: str,
+    values: dict[str, Any],
+    limit: int,
+    *,
+    newest_first: bool = True,
+    tagged: bool = False,
+) -> list[str]:
+    order = "r.id DESC" if newest_first else "r.id"
+    parts = {"where": where, "order": order, "outer": order.replace("r.", "f.")}
+    parts["runs"] = _TAGGED if tagged else "workflow_runs"
+    statement = _FIND if filters.workflow is None else _FIND_OF
+    if filters.workflow is not None:
+        values["workflows"] = workflow_ids(conn, filters.workflow)
+    found = conn.execute(text(statement.format(**parts)), values | {"limit": limit})
+    return [str(id) for id in found.scalars()]
 
 
 _STATUSES = text("SELECT id, status FROM workflow_runs WHERE id = ANY(CAST(:ids AS uuid[])) ORDER BY id DESC")
@@ -100,12 +141,14 @@ def find_statuses(conn: Connection, filters: RunFilters, after: str | None, limi
     return [(str(row.id), RunStatus(row.status)) for row in rows]
 
 
-_FIND = "SELECT r.id FROM workflow_runs r WHERE {where} ORDER BY r.id DESC LIMIT :limit"
+# What seldom occurs is found by its index; asked for the newest, the planner would rather read all runs in order.
+_TAGGED = "(SELECT * FROM workflow_runs WHERE tags @> CAST(:tags AS text[]) OFFSET 0)"
+_FIND = "SELECT r.id FROM {runs} r WHERE {where} ORDER BY {order} LIMIT :limit"
 # One index probe a workflow, however many owners use the name.
 _FIND_OF = """
 SELECT f.id FROM unnest(CAST(:workflows AS uuid[])) AS w (id), LATERAL (
-  SELECT r.id FROM workflow_runs r WHERE r.workflow_id = w.id AND {where} ORDER BY r.id DESC LIMIT :limit) f
-ORDER BY f.id DESC LIMIT :limit
+  SELECT r.id FROM {runs} r WHERE r.workflow_id = w.id AND {where} ORDER BY {order} LIMIT :limit) f
+ORDER BY {outer} LIMIT :limit
 """
 _CONDITIONS = {
     "statuses": "r.status = ANY(:statuses)",
@@ -118,29 +161,36 @@ _CONDITIONS = {
     "error": "r.error IS NOT NULL AND r.error ->> 'message' ILIKE :error",
     "children_of": "r.parent_run_id = CAST(:children_of AS uuid)",
     "roots_only": "r.parent_run_id IS NULL AND :roots_only",
+    "ids": "r.id = ANY(CAST(:ids AS uuid[]))",
     "after": "r.id < CAST(:after AS uuid)",
+    "before": "r.id > CAST(:before AS uuid)",
 }
 
 
-def _conditions(conn: Connection, filters: RunFilters, after: str | None) -> tuple[str, dict[str, Any]]:
+def conditions_of(
+    conn: Connection, filters: RunFilters, after: str | None = None, before: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    """All but the workflow's as SQL over `workflow_runs r`, and its values; raises `NotFound` for the app."""
     values: dict[str, Any] = {
         "statuses": [status.value for status in filters.statuses] or None,
         "app_id": find_app(conn, filters.app).id if filters.app is not None else None,
         "tags": list(filters.tags) or None,
         "created_after": filters.created_after,
         "created_before": filters.created_before,
-        "lowest": _id_at(filters.created_after, -_CLOCK_SLACK, "0") if filters.created_after else None,
-        "highest": _id_at(filters.created_before, _CLOCK_SLACK, "f") if filters.created_before else None,
+        "lowest": id_at(filters.created_after, -_CLOCK_SLACK, "0") if filters.created_after else None,
+        "highest": id_at(filters.created_before, _CLOCK_SLACK, "f") if filters.created_before else None,
         "error": f"%{_like(filters.error)}%" if filters.error else None,
         "children_of": filters.children_of,
         "roots_only": filters.roots_only or None,
+        "ids": [id for id in filters.ids if is_id(id)] if filters.ids else None,
         "after": after,
+        "before": before,
     }
     given = {name: value for name, value in values.items() if value is not None}
     return " AND ".join(_CONDITIONS[name] for name in given) or "true", given
 
 
-def _id_at(at: datetime, slack: timedelta, fill: str) -> str:
+def id_at(at: datetime, slack: timedelta = timedelta(), fill: str = "0") -> str:
     """The lowest (`fill` 0) or highest (f) id of the moment `at` moved by `slack`."""
     milliseconds = int(at.astimezone(UTC).timestamp() * 1000) + int(slack.total_seconds() * 1000)
     digits = f"{min(max(milliseconds, 0), _LAST_MILLISECOND):012x}".ljust(32, fill)
@@ -154,7 +204,8 @@ def _like(text: str) -> str:
 _WORKFLOWS = text("SELECT id FROM workflows WHERE name_key = :key ORDER BY id")
 
 
-def _workflow_ids(conn: Connection, name: str) -> list[str]:
+def workflow_ids(conn: Connection, name: str) -> list[str]:
+    """Those of every owner; raises `NotFound` naming a near one."""
     found = [str(id) for id in conn.execute(_WORKFLOWS, {"key": name_key(name)}).scalars()]
     if found:
         return found

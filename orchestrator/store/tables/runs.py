@@ -98,6 +98,8 @@ workflow_runs = Table(
     Index("workflow_runs_open_idx", "id", postgresql_where=text(f"status IN {one_of(RUN_OPEN)}")),
     # For lists of rare runs: by the primary key they would read everything between two of them.
     Index("workflow_runs_stopped_idx", "id", postgresql_where=text("status IN ('canceled', 'failed')")),
+    # How many there were of each status over time, without a look at the table.
+    Index("workflow_runs_over_time_idx", "id", postgresql_include=["status", "app_id"]),
     Index("workflow_runs_error_idx", "id", postgresql_where=text("error IS NOT NULL")),
     Index("workflow_runs_tags_idx", "tags", postgresql_using="gin"),
     Index(

@@ -1,0 +1,150 @@
+"""The filters of the runs page, as its address says them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from flask import url_for
+from werkzeug.datastructures import MultiDict
+
+from orchestrator.domain.states import RunStatus
+from orchestrator.domain.times import read_time
+from orchestrator.store.reads import RunFilters
+
+RANGES: Mapping[str, timedelta] = {
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "24h": timedelta(days=1),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+}
+RANGE_WORDS = {"1h": "last hour", "6h": "last 6 hours", "24h": "last 24 hours", "7d": "last 7 days", "30d": "last 30 days"}
+SHOWN_RANGE = "24h"  # of the histogram, when none is chosen
+_KEYED = re.compile(r'(workflow|status|app|tag|error):(?:"([^"]*)"|(\S+))')
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A filter that holds; `without` is the address of the page that is rid of it."""
+
+    kind: str
+    text: str
+    without: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """What the address asks for. `range` is a key of RANGES; `since` and `until` are moments, narrowed to by a click."""
+
+    workflow: str = ""
+    statuses: tuple[str, ...] = ()
+    app: str = ""
+    tags: tuple[str, ...] = ()
+    range: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    error: str = ""
+    roots: bool = False
+
+    @classmethod
+    def of(cls, given: MultiDict[str, str]) -> RunQuery:
+        """What makes no sense in an address is passed over."""
+        known = tuple(status for status in dict.fromkeys(given.getlist("status")) if status in RunStatus)
+        return cls(
+            workflow=given.get("workflow", "").strip(),
+            statuses=known,
+            app=given.get("app", "").strip(),
+            tags=tuple(tag for tag in dict.fromkeys(given.getlist("tag")) if tag),
+            range=given.get("range", "") if given.get("range") in RANGES else "",
+            since=_moment(given.get("since")),
+            until=_moment(given.get("until")),
+            error=given.get("error", "").strip(),
+            roots=given.get("roots") == "1",
+        )
+
+    def filters(self, app: str | None, now: datetime) -> RunFilters:
+        """For the runs of `app`, or of the app the address names."""
+        return RunFilters(
+            workflow=self.workflow or None,
+            statuses=[RunStatus(status) for status in self.statuses],
+            app=app,
+            tags=self.tags,
+            created_after=self.since or (now - RANGES[self.range] if self.range else None),
+            created_before=self.until,
+            error=self.error or None,
+            roots_only=self.roots,
+        )
+
+    def span(self, now: datetime) -> tuple[datetime, datetime]:
+        """The time the histogram shows."""
+        until = self.until or now
+        since = self.since or until - RANGES[self.range or SHOWN_RANGE]
+        return (since, until) if since < until else (until - timedelta(minutes=1), until)
+
+    def arguments(self) -> dict[str, Any]:
+        """The query of the address."""
+        given = {
+            "workflow": self.workflow,
+            "status": list(self.statuses),
+            "app": self.app,
+            "tag": list(self.tags),
+            "range": self.range,
+            "since": self.since.isoformat() if self.since else "",
+            "until": self.until.isoformat() if self.until else "",
+            "error": self.error,
+            "roots": "1" if self.roots else "",
+        }
+        return {name: value for name, value in given.items() if value}
+
+    def url(self, endpoint: str = "runs.index", **more: Any) -> str:
+        return url_for(endpoint, **self.arguments() | {name: value for name, value in more.items() if value})
+
+    def with_(self, **changes: Any) -> RunQuery:
+        """The same with other filters; a range takes the place of a span, and a span that of a range."""
+        if "range" in changes:
+            changes |= {"since": None, "until": None}
+        elif "since" in changes:
+            changes |= {"range": ""}
+        return replace(self, **changes)
+
+    def toggled(self, status: str) -> RunQuery:
+        """With this status, or without it if it is there."""
+        others = tuple(other for other in self.statuses if other != status)
+        return replace(self, statuses=others if status in self.statuses else (*others, status))
+
+    def chips(self) -> Iterator[Chip]:
+        """One for each filter, but for status and range, which have places of their own."""
+        for kind in ("workflow", "app", "error"):
+            value = getattr(self, kind)
+            if value:
+                yield Chip(kind, value, self.with_(**{kind: ""}).url())
+        for tag in self.tags:
+            yield Chip("tag", tag, replace(self, tags=tuple(other for other in self.tags if other != tag)).url())
+
+    def searched(self, words: str) -> RunQuery:
+        """With what a person typed: `workflow:order tag:eu status:failed`, and the rest as part of the error's text."""
+        found: Sequence[tuple[str, str]] = [(m[1], m[2] or m[3] or "") for m in _KEYED.finditer(words)]
+        rest = " ".join(_KEYED.sub(" ", words).split())
+        query = replace(self, error=rest) if rest else self
+        for kind, value in found:
+            query = query._and(kind, value)
+        return query
+
+    def _and(self, kind: str, value: str) -> RunQuery:
+        match kind:
+            case "tag":
+                return replace(self, tags=tuple(dict.fromkeys((*self.tags, value))))
+            case "status":
+                known = value in RunStatus and value not in self.statuses
+                return replace(self, statuses=(*self.statuses, value)) if known else self
+            case _:
+                return replace(self, **{kind: value})
+
+
+def _moment(text: str | None) -> datetime | None:
+    at = read_time(text.replace(" ", "+")) if text else None
+    return at.astimezone(UTC) if at is not None and 1970 < at.year < 9000 else None
