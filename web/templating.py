@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -15,8 +15,10 @@ from flask import Flask, current_app, g, url_for
 
 from orchestrator.domain.roles import Role
 from orchestrator.domain.times import duration
+from orchestrator.domain.words import reason_in_words
 from web.cookies import csrf_token
 from web.looks import ICONS, status_word
+from web.pages.approval_fields import fields_of
 from web.pages.places import places
 
 _STATIC = Path(__file__).parent / "static"
@@ -27,11 +29,10 @@ _ORDER = (*_FIRST, "running", "waiting", "paused", "queued", "ready", "pending")
 
 def install_templating(app: Flask) -> None:
     """Give templates the filters and functions below, and static files addresses that change with what they hold."""
-    app.jinja_env.filters.update(
-        utc=utc, status_word=status_word, pretty=pretty, in_words=in_words, parts=parts, short_id=short_id
-    )
+    filters: tuple[Callable[..., Any], ...] = (utc, status_word, pretty, in_words, parts, short_id, reason_in_words)
+    app.jinja_env.filters.update({one.__name__: one for one in filters})
     app.jinja_env.globals.update(icons=ICONS, places=places, between=between, csrf_token=csrf_token)
-    app.jinja_env.globals.update(can=can, workflow_url=workflow_url, in_order=in_order)
+    app.jinja_env.globals.update(can=can, workflow_url=workflow_url, in_order=in_order, fields_of=fields_of)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(lambda: {"identity": g.get("identity"), "now_ms": int(time.time() * 1000)})
     app.url_defaults(_stamp)

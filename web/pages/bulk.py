@@ -69,7 +69,7 @@ def _show(verb: Verb, query: RunQuery, chosen: list[str], **values: Any) -> str:
 
 def _asked() -> tuple[Verb, RunQuery, list[str]]:
     verb = request.values.get("verb", "")
-    if verb not in Verb:
+    if verb not in frozenset(map(str, Verb)):
         raise NotFound(f"there is no act '{verb}' on many runs")
     return Verb(verb), RunQuery.of(request.args), [id for id in request.values.getlist("run") if is_id(id)]
 

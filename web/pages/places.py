@@ -23,7 +23,7 @@ class Place:
 
 PLACES = (
     Place("Home", "home.index", "home", "h"),
-    Place("Runs", "runs.index", "runs", "r", ("run",)),
+    Place("Runs", "runs.index", "runs", "r", ("run", "step", "acts", "compare", "bulk")),
     Place("Workflows", "workflows.index", "workflows", "w", ("workflow",)),
     Place("Schedules", "schedules.index", "schedules", "s"),
     Place("Approvals", "approvals.index", "approvals", "a"),

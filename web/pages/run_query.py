@@ -22,8 +22,15 @@ RANGES: Mapping[str, timedelta] = {
     "7d": timedelta(days=7),
     "30d": timedelta(days=30),
 }
-RANGE_WORDS = {"1h": "last hour", "6h": "last 6 hours", "24h": "last 24 hours", "7d": "last 7 days", "30d": "last 30 days"}
+RANGE_WORDS = {
+    "1h": "last hour",
+    "6h": "last 6 hours",
+    "24h": "last 24 hours",
+    "7d": "last 7 days",
+    "30d": "last 30 days",
+}
 SHOWN_RANGE = "24h"  # of the histogram, when none is chosen
+_STATUSES: frozenset[str] = frozenset(RunStatus)
 _KEYED = re.compile(r'(workflow|status|app|tag|error):(?:"([^"]*)"|(\S+))')
 
 
@@ -53,7 +60,7 @@ class RunQuery:
     @classmethod
     def of(cls, given: MultiDict[str, str]) -> RunQuery:
         """What makes no sense in an address is passed over."""
-        known = tuple(status for status in dict.fromkeys(given.getlist("status")) if status in RunStatus)
+        known = tuple(status for status in dict.fromkeys(given.getlist("status")) if status in _STATUSES)
         return cls(
             workflow=given.get("workflow", "").strip(),
             statuses=known,
@@ -139,10 +146,11 @@ class RunQuery:
             case "tag":
                 return replace(self, tags=tuple(dict.fromkeys((*self.tags, value))))
             case "status":
-                known = value in RunStatus and value not in self.statuses
+                known = value in _STATUSES and value not in self.statuses
                 return replace(self, statuses=(*self.statuses, value)) if known else self
             case _:
-                return replace(self, **{kind: value})
+                changes: dict[str, Any] = {kind: value}
+                return replace(self, **changes)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -49,7 +49,9 @@ def over_time() -> str:
             buckets = count_over_time(conn, _filters(query, now), since, until, _BUCKETS)
     except NotFound:
         buckets = []
-    return render("runs/over_time.html", query=query, bars=_bars(query, buckets), buckets=buckets, total=_total(buckets))
+    return render(
+        "runs/over_time.html", query=query, bars=_bars(query, buckets), buckets=buckets, total=_total(buckets)
+    )
 
 
 @runs.get("/runs/search")

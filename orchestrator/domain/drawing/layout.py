@@ -53,27 +53,32 @@ class Layout:
 
 def lay_out(plan: Plan) -> Layout:
     """The layout of a plan's steps; its handlers are not in it."""
-    column = _columns(plan)
-    items = [Item(column[step.position], step.position) for step in plan.steps]
+    return lay_out_graph([step.sources for step in plan.steps])
+
+
+def lay_out_graph(sources: Sequence[Sequence[int]]) -> Layout:
+    """The layout of any graph: of each node, by its position, the positions of its sources, which are lower."""
+    column = _columns(sources)
+    items = [Item(column[position], position) for position in range(len(sources))]
     columns: list[list[Item]] = [[] for _ in range(max(column, default=-1) + 1)]
     for item in items:
         columns[item.column].append(item)
-    routes = _routes(plan, items, columns)
+    routes = _routes(sources, items, columns)
     _order(columns)
     _place(columns)
     return Layout(columns, routes)
 
 
-def _columns(plan: Plan) -> list[int]:
-    """Each step's depth, by position; sources come first."""
+def _columns(sources: Sequence[Sequence[int]]) -> list[int]:
+    """Each node's depth, by position."""
     depth: list[int] = []
-    for step in plan.steps:
-        depth.append(1 + max((depth[source] for source in step.sources), default=-1))
+    for above in sources:
+        depth.append(1 + max((depth[source] for source in above), default=-1))
     return depth
 
 
-def _routes(plan: Plan, items: Sequence[Item], columns: list[list[Item]]) -> list[Route]:
-    pairs = [(source, step.position) for step in plan.steps for source in step.sources]
+def _routes(graph: Sequence[Sequence[int]], items: Sequence[Item], columns: list[list[Item]]) -> list[Route]:
+    pairs = [(source, position) for position, sources in enumerate(graph) for source in sources]
     waypoints = sum(items[dependant].column - items[source].column - 1 for source, dependant in pairs)
     routes = []
     for source, dependant in pairs:

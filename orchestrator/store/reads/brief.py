@@ -97,7 +97,7 @@ class StepBrief:
     items_failed: int | None = None
 
 
-_BRIEF = """
+BRIEF = """
 SELECT s.position, s.name, s.status, s.reason, s.attempt,
   s.attempt_base + s.lost_count + s.max_attempts AS max_attempts,
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.queue,
@@ -113,10 +113,10 @@ SELECT s.position, s.name, s.status, s.reason, s.attempt,
 FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
 WHERE s.run_id = :run_id AND {which} ORDER BY s.position LIMIT :limit
 """
-_ALL = text(_BRIEF.format(which=f"s.{STEPS_ONLY}"))
-_SOME = text(_BRIEF.format(which=f"s.{STEPS_ONLY} AND s.status = ANY(:statuses)"))
-_NAMED = text(_BRIEF.format(which=f"s.{STEPS_ONLY} AND s.name = :name"))
-_ITEM = text(_BRIEF.format(which="s.id = :id"))
+_ALL = text(BRIEF.format(which=f"s.{STEPS_ONLY}"))
+_SOME = text(BRIEF.format(which=f"s.{STEPS_ONLY} AND s.status = ANY(:statuses)"))
+_NAMED = text(BRIEF.format(which=f"s.{STEPS_ONLY} AND s.name = :name"))
+_ITEM = text(BRIEF.format(which="s.id = :id"))
 
 
 def list_briefs(
@@ -127,7 +127,7 @@ def list_briefs(
     if statuses:
         values["statuses"] = [status.value for status in statuses]
     rows = conn.execute(_SOME if statuses else _ALL, values)
-    return [_step_brief(row) for row in rows]
+    return [step_brief(row) for row in rows]
 
 
 def get_brief(conn: Connection, run_id: str, name: str) -> StepBrief:
@@ -135,13 +135,13 @@ def get_brief(conn: Connection, run_id: str, name: str) -> StepBrief:
     row = conn.execute(_NAMED, {"run_id": run_id, "name": name, "limit": 1}).first()
     if row is None:
         raise unknown_step(conn, run_id, name)
-    return _step_brief(row)
+    return step_brief(row)
 
 
 def get_item_brief(conn: Connection, run_id: str, step: str, index: int) -> StepBrief:
     """An item of the step named `step`, as `step[index]`; raises `NotFound`."""
     values = {"run_id": run_id, "id": item_id(conn, run_id, step, index), "limit": 1}
-    return replace(_step_brief(conn.execute(_ITEM, values).one()), name=item_name(step, index))
+    return replace(step_brief(conn.execute(_ITEM, values).one()), name=item_name(step, index))
 
 
 def item_name(step: str, index: int) -> str:
@@ -149,7 +149,8 @@ def item_name(step: str, index: int) -> str:
     return f"{step}[{index}]"
 
 
-def _step_brief(row: Row[Any]) -> StepBrief:
+def step_brief(row: Row[Any]) -> StepBrief:
+    """The step of a row that BRIEF gives."""
     brief = StepBrief(**{**row._mapping, "status": StepStatus(row.status)})
     if not brief.wait or brief.items_total is None:
         return brief

@@ -179,7 +179,7 @@ def conditions_of(
         "created_before": filters.created_before,
         "lowest": id_at(filters.created_after, -_CLOCK_SLACK, "0") if filters.created_after else None,
         "highest": id_at(filters.created_before, _CLOCK_SLACK, "f") if filters.created_before else None,
-        "error": f"%{_like(filters.error)}%" if filters.error else None,
+        "error": f"%{like(filters.error)}%" if filters.error else None,
         "children_of": filters.children_of,
         "roots_only": filters.roots_only or None,
         "ids": [id for id in filters.ids if is_id(id)] if filters.ids else None,
@@ -197,7 +197,8 @@ def id_at(at: datetime, slack: timedelta = timedelta(), fill: str = "0") -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def _like(text: str) -> str:
+def like(text: str) -> str:
+    """`text` as a part of a LIKE pattern that means nothing but itself."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 

@@ -1,0 +1,41 @@
+"""A run beside another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import request
+
+from orchestrator.errors import InvalidInput, NotFound
+from orchestrator.store.reads import find_run, get_run
+from orchestrator.store.reads.difference import compare_steps
+from web.pages.frame import database, page_blueprint, render
+from web.pages.open_run import open_run
+
+compare = page_blueprint("compare")
+
+_PAGE = 200
+
+
+@compare.get("/runs/<run_id>/compare")
+def show(run_id: str) -> str:
+    """With `other`, an id or the end of one."""
+    run, fault = open_run(run_id), None
+    asked = request.args.get("other", "").strip()
+    values: dict[str, Any] = {"other": None, "asked": asked, "everything": request.args.get("all") == "1"}
+    if asked:
+        try:
+            values |= _beside(run.id, asked, everything=values["everything"])
+        except (NotFound, InvalidInput) as error:
+            fault = str(error)
+    return render("run/compare.html", run=run, fault=fault, **values)
+
+
+def _beside(run_id: str, asked: str, *, everything: bool) -> dict[str, Any]:
+    with database().transaction() as conn:
+        other = open_run(find_run(conn, asked))
+        left, right = get_run(conn, run_id), get_run(conn, other.id)
+        given = request.args.get("skip", "0")
+        skip = int(given) if given.isascii() and given.isdecimal() and len(given) < 8 else 0
+        rows, more = compare_steps(conn, run_id, other.id, different=not everything, skip=skip, limit=_PAGE)
+    return {"other": other, "left": left, "right": right, "rows": rows, "next": skip + _PAGE if more else None}

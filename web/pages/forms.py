@@ -1,0 +1,37 @@
+"""Read the fields of a form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.domain.limits import LIMITS
+from orchestrator.domain.loading.json_text import load_json
+from orchestrator.errors import InvalidDefinition, InvalidInput, OrchestratorError, Problem
+
+
+def json_field(given: Mapping[str, str], name: str, errors: dict[str, str], *, empty: Any = None) -> Any:
+    """The JSON of a field; `empty` for an empty one. What is wrong with it is put into `errors`."""
+    words = given.get(name, "").strip()
+    if not words:
+        return empty
+    try:
+        return load_json(words, LIMITS)
+    except InvalidDefinition as error:
+        errors[name] = f"This is not JSON: {'; '.join(map(str, error.problems))}"
+        return empty
+
+
+def beside(error: OrchestratorError, fields: Mapping[str, str]) -> dict[str, str]:
+    """What an act was refused for, by the field it is about: `fields` maps the first name of a path to a field."""
+    if not isinstance(error, InvalidInput):
+        return {"": str(error)}
+    found: dict[str, list[str]] = {}
+    for problem in error.problems:
+        found.setdefault(_field(problem, fields), []).append(str(problem))
+    return {name: "; ".join(told) for name, told in found.items()}
+
+
+def _field(problem: Problem, fields: Mapping[str, str]) -> str:
+    root = problem.path.replace("[", ".").split(".")[0]
+    return fields.get(root, "")
