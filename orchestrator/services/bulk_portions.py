@@ -22,7 +22,8 @@ _FIRST = 5
 class Preview:
     """What a bulk would be about: counted up to a bound (`more`: there are more); `first`: rows of some, newest first.
 
-    `begin` is the cursor to begin with: what is started later has no part in it. `bulk_id` is that of its audit entries.
+    `begin` is the cursor to begin with: what is started later has no part in it. `bulk_id` is that of its audit
+    entries.
     """
 
     bulk_id: str

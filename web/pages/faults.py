@@ -1,70 +1,66 @@
-"""Pages for what went wrong."""
+"""Pages for what went wrong: the one function that answers every error of a page."""
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
-from typing import Any
 
-from flask import Flask, Response, current_app, flash, make_response, redirect, render_template, request
-from werkzeug.exceptions import HTTPException, InternalServerError
+from flask import Flask, Response, flash, g, make_response, redirect, render_template, request
+from werkzeug.exceptions import HTTPException
 
-from orchestrator.errors import OrchestratorError, Unreachable
-from orchestrator.ids import new_id
+from orchestrator.errors import Conflict, InvalidInput, OrchestratorError, Unreachable
 from web.auth import current_identity
 from web.errors import Refused
+from web.problems import PAGE_ERRORS, status_of
+
+log = logging.getLogger("orchestrator.web")
 
 _TITLES = {
-    400: "This request cannot be read",
     401: "Sign in first",
     403: "You may not do this",
     404: "There is nothing here",
     405: "This cannot be done here",
     413: "This is too large",
+    422: "This cannot be understood",
     429: "Too many attempts",
+    500: "Something went wrong",
     503: "The database cannot be read",
 }
 
 
+def install_faults(app: Flask) -> None:
+    """Let pages answer their errors themselves."""
+    app.extensions[PAGE_ERRORS] = answer
+
+
+def answer(error: Exception) -> Response:
+    """What the error means, in words; nothing of a fault of ours but the request's id."""
+    with suppress(Refused, Unreachable):
+        current_identity()  # whoever is signed in sees the navigation
+    status = status_of(error)
+    if isinstance(error, (Conflict, InvalidInput)) and request.method == "POST" and "HX-Request" not in request.headers:
+        flash(str(error), "error")
+        return make_response(redirect(request.path, 303))
+    if status == 500:
+        log.error("request %s failed", g.request_id, exc_info=error)
+        return show_fault(500, "It is our fault; the log of the web process tells more.", g.request_id)
+    if status == 503:
+        log.warning("a page cannot read the database: %s", error)
+        return show_fault(503, "It is down or not set up; /readyz says why.")
+    return show_fault(status, _told(error))
+
+
 def show_fault(status: int, detail: str, request_id: str | None = None) -> Response:
     """A page, or within one a line, that says what is wrong."""
-    title = _TITLES.get(status, "Something went wrong")
+    title = _TITLES.get(status, "This request cannot be answered")
     if "HX-Request" in request.headers:
         return make_response(render_template("ui/fault.html", title=title, detail=detail), status)
     return make_response(render_template("fault.html", title=title, detail=detail, request_id=request_id), status)
 
 
-def show_refusal(error: OrchestratorError) -> Response:
-    """What an act or a filter was refused for, on the page it came from when there is one."""
-    if request.method == "POST" and "HX-Request" not in request.headers:
-        flash(str(error), "error")
-        return make_response(redirect(request.path, 303))
-    return show_fault(409 if request.method == "POST" else 400, str(error))
-
-
-def show_unreachable(error: OrchestratorError) -> Response:
-    """Nothing can be shown without the database."""
-    current_app.logger.warning("a page cannot read the database: %s", error)
-    return show_fault(503, "It is down or not set up; /readyz says why.")
-
-
-def install_faults(app: Flask) -> None:
-    """Faults outside of any page. Under /api/ the API answers."""
-    for status in (404, 405, 413):
-        app.register_error_handler(status, _outside)
-    app.register_error_handler(InternalServerError, _broken)
-
-
-def _outside(error: HTTPException) -> Any:
-    if request.path.startswith("/api/"):
-        return error
-    with suppress(Refused, Unreachable):
-        current_identity()  # whoever is signed in sees the navigation
-    return show_fault(error.code or 500, f"No page of this address: {request.path}" if error.code == 404 else "")
-
-
-def _broken(error: InternalServerError) -> Any:
-    if request.path.startswith("/api/"):
-        return error
-    request_id = request.headers.get("X-Request-ID") or new_id()
-    current_app.logger.error("request %s failed", request_id, exc_info=error.original_exception)
-    return show_fault(500, "It is our fault; the log of the web process tells more.", request_id)
+def _told(error: Exception) -> str:
+    if isinstance(error, HTTPException) and error.code == 404:
+        return f"No page has the address {request.path}"
+    if isinstance(error, OrchestratorError):
+        return str(error)
+    return (error.description or "") if isinstance(error, HTTPException) else ""

@@ -14,14 +14,13 @@ from flask import Blueprint, Response, current_app, flash, g, make_response, red
 from flask import render_template as render_flask
 
 from orchestrator.domain.roles import Role
-from orchestrator.errors import Conflict, InvalidInput, NotFound, Unreachable
+from orchestrator.errors import NotFound
 from orchestrator.services.engine import Engine
 from orchestrator.services.tokens import Identity
 from orchestrator.store.db import Database
 from web.auth import identity_of_token_id
 from web.cookies import is_own_form
 from web.errors import Forbidden
-from web.pages.faults import show_fault, show_refusal, show_unreachable
 
 View = TypeVar("View", bound=Callable[..., Any])
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -32,11 +31,6 @@ def page_blueprint(name: str) -> Blueprint:
     pages = Blueprint(name, __name__)
     pages.before_request(_guard)
     pages.after_request(_uncached)
-    pages.register_error_handler(NotFound, lambda error: show_fault(404, str(error)))
-    pages.register_error_handler(Forbidden, lambda error: show_fault(403, str(error)))
-    pages.register_error_handler(InvalidInput, show_refusal)
-    pages.register_error_handler(Conflict, show_refusal)
-    pages.register_error_handler(Unreachable, show_unreachable)
     return pages
 
 

@@ -45,7 +45,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class RunQuery:
-    """What the address asks for. `range` is a key of RANGES; `since` and `until` are moments, narrowed to by a click."""
+    """What the address asks for. `range` is a key of RANGES; `since` and `until` are what a click narrowed it to."""
 
     workflow: str = ""
     statuses: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A plan as a page draws it: nodes at places and lines between them, as JSON. A large plan's layers are one node each."""
+"""A plan as a page draws it: nodes at places and lines between them, as JSON. Of a large one, a layer is one node."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ COLUMN, ROW, WIDTH, HEIGHT = 236, 58, 176, 42  # of the drawing, in its own unit
 def chart(plan: Plan) -> dict[str, Any]:
     """`nodes`: `x`, `y` (left and top), `name`, `label`, `kind`, `note`, `positions` of the steps in it; `lines`.
 
-    `positions` are one, or the first and last of a layer's steps, which follow each other. Lifecycle handlers stand in a
-    row below the steps. A line is a list: the places of its ends in `nodes`, the end of the source it asks for
+    `positions` are one, or the first and last of a layer's steps, which follow each other. Lifecycle handlers stand
+    in a row below the steps. A line is a list: the places of its ends in `nodes`, the end of the source it asks for
     (`success`, `failure`, `complete`, `skipped`), its words, and its path.
     """
     groups = _groups(plan)

@@ -36,7 +36,8 @@ WITH RECURSIVE above AS (
   WHERE a.level < 100
 )
 SELECT r.id, w.name AS workflow, p.name AS app, s.name AS step FROM above a JOIN workflow_runs r ON r.id = a.id
-JOIN workflows w ON w.id = r.workflow_id JOIN apps p ON p.id = r.app_id LEFT JOIN workflow_run_steps s ON s.id = a.step_id
+JOIN workflows w ON w.id = r.workflow_id JOIN apps p ON p.id = r.app_id
+LEFT JOIN workflow_run_steps s ON s.id = a.step_id
 ORDER BY a.level DESC
 """)
 
