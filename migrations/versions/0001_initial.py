@@ -216,6 +216,7 @@ CREATE INDEX workflow_runs_workflow_idx ON workflow_runs (workflow_id, id);
 CREATE TABLE workflow_run_steps (
     id UUID NOT NULL,
     run_id UUID NOT NULL,
+    app_id UUID NOT NULL,
     position INTEGER NOT NULL,
     name TEXT NOT NULL,
     function TEXT,
@@ -278,11 +279,11 @@ CREATE INDEX steps_pool_held_idx ON workflow_run_steps (pool) WHERE pool IS NOT 
 
 CREATE INDEX steps_pool_queue_idx ON workflow_run_steps (queue, pool) WHERE status = 'ready' AND next_attempt_at IS NULL AND pool IS NOT NULL AND wait IS NULL;
 
-CREATE INDEX steps_pool_ready_idx ON workflow_run_steps (pool, priority DESC, ready_at, id) WHERE status = 'ready' AND next_attempt_at IS NULL AND pool IS NOT NULL AND wait IS NULL;
+CREATE INDEX steps_pool_ready_idx ON workflow_run_steps (pool, priority DESC, app_id, ready_at, id) WHERE status = 'ready' AND next_attempt_at IS NULL AND pool IS NOT NULL AND wait IS NULL;
 
 CREATE INDEX steps_queued_idx ON workflow_run_steps (queue, queued_at) WHERE status = 'queued';
 
-CREATE INDEX steps_ready_idx ON workflow_run_steps (queue, (pool IS NOT NULL AND wait IS NULL), priority DESC, ready_at, id) WHERE status = 'ready' AND next_attempt_at IS NULL;
+CREATE INDEX steps_ready_idx ON workflow_run_steps (queue, (pool IS NULL OR wait IS NOT NULL), priority DESC, app_id, ready_at, id) WHERE status = 'ready' AND next_attempt_at IS NULL;
 
 CREATE INDEX steps_retry_idx ON workflow_run_steps (next_attempt_at) WHERE status = 'ready' AND next_attempt_at IS NOT NULL;
 

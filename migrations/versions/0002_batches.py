@@ -190,28 +190,94 @@ BEGIN
 END $$;
 """
 
+
+# The ids of the ready steps that are next, best first, locked; those another dispatcher has locked are passed over.
+# To be called in a statement of its own: the one that goes on with them must see them as they are now.
+# Highest priority first. Among equals an app is next the sooner the less of it is under way, so that the backlog of one
+# never keeps the others waiting; within an app what has been ready longest (docs/adr/0020). `lanes` steps from one
+# (priority, app) that has ready steps to the next, by the index. Of one app no more is asked for than that index tells.
+def _next(name: str, ready: str, eligible: str, under_way: str) -> str:
+    lanes = f"""lanes AS (
+    (SELECT s.priority, s.app_id FROM workflow_run_steps s WHERE {ready}
+      ORDER BY s.priority DESC, s.app_id LIMIT 1)
+    UNION ALL
+    SELECT n.priority, n.app_id FROM lanes l CROSS JOIN LATERAL (
+      (SELECT s.priority, s.app_id FROM workflow_run_steps s
+        WHERE {ready} AND s.priority = l.priority AND s.app_id > l.app_id ORDER BY s.priority DESC, s.app_id LIMIT 1)
+      UNION ALL
+      (SELECT s.priority, s.app_id FROM workflow_run_steps s
+        WHERE {ready} AND s.priority < l.priority ORDER BY s.priority DESC, s.app_id LIMIT 1)
+      LIMIT 1) n
+  )"""
+    found = f"""FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
+    WHERE {ready}{eligible} AND run.status IN ('running', 'canceling') AND run.halting IS NULL"""
+    return f"""
+CREATE FUNCTION orchestrator_{name}(wanted text, room int) RETURNS uuid[]
+LANGUAGE plpgsql {IN_ORDER} AS $$
+BEGIN
+  IF NOT EXISTS (WITH RECURSIVE {lanes}
+    SELECT FROM lanes other WHERE other.app_id <> (SELECT l.app_id FROM lanes l LIMIT 1)) THEN
+    RETURN ARRAY(SELECT s.id {found}
+      ORDER BY s.priority DESC, s.app_id, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED);
+  END IF;
+  RETURN ARRAY(WITH RECURSIVE {lanes}, under_way AS (
+    SELECT u.app_id, count(*) AS n FROM ({under_way}) u GROUP BY u.app_id
+  ), places AS (
+    SELECT l.priority, l.app_id, row_number() OVER (ORDER BY l.priority DESC, coalesce(u.n, 0) + h.k, h.ready_at) AS k
+    FROM lanes l LEFT JOIN under_way u ON u.app_id = l.app_id CROSS JOIN LATERAL (
+      SELECT o.ready_at, row_number() OVER (ORDER BY o.ready_at, o.id) AS k FROM (
+        SELECT s.ready_at, s.id {found} AND s.priority = l.priority AND s.app_id = l.app_id
+        ORDER BY s.ready_at, s.id LIMIT room) o) h
+    ORDER BY k LIMIT room
+  ), shares AS (
+    SELECT p.priority, p.app_id, count(*) AS n, min(p.k) AS k FROM places p GROUP BY p.priority, p.app_id
+  )
+  SELECT m.id FROM shares h CROSS JOIN LATERAL (
+    SELECT s.id, s.ready_at {found} AND s.priority = h.priority AND s.app_id = h.app_id
+    ORDER BY s.ready_at, s.id LIMIT h.n FOR UPDATE OF s SKIP LOCKED) m
+  ORDER BY h.priority DESC, h.k, m.ready_at, m.id);
+END $$;
+"""
+
+
+NEXT = _next(
+    "next",
+    "s.queue = wanted AND (s.pool IS NULL OR s.wait IS NOT NULL) AND s.status = 'ready'"
+    " AND s.next_attempt_at IS NULL AND s.held_at IS NULL",
+    "",
+    "SELECT s.app_id FROM workflow_run_steps s WHERE s.status = 'queued' AND s.queue = wanted UNION ALL"
+    " SELECT s.app_id FROM workflow_run_steps s WHERE s.status = 'running' AND s.queue = wanted",
+)
+
+NEXT_OF_POOL = _next(
+    "next_of_pool",
+    "s.pool = wanted AND s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL",
+    " AND s.held_at IS NULL AND s.slots <= (SELECT p.slots FROM pools p WHERE p.name = wanted)",
+    "SELECT s.app_id FROM workflow_run_steps s WHERE s.pool = wanted AND s.pool IS NOT NULL"
+    " AND (s.status IN ('queued', 'running', 'waiting') OR (s.status = 'ready' AND s.wait IS NOT NULL))",
+)
+
 # The best of the ready steps of a queue, claimed for the worker: the first, and if that is of one of `functions`,
 # which are known to be short, up to `room` of their kind with it. Losing the commit loses nothing.
 TAKE = f"""
 CREATE FUNCTION orchestrator_take(wanted text, worker text, lease float8, room int, functions text[], mixed bool)
 RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
   input text, item text)
-LANGUAGE plpgsql {IN_ORDER} AS $$
+LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
+DECLARE
+  best uuid[];
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
+  best := orchestrator_next(wanted, room);
+  IF cardinality(best) = 0 THEN
+    RETURN;
+  END IF;
   RETURN QUERY
-  WITH best AS (
-    SELECT s.id, run.revision_id, {SMALL} AS input, s.function, s.priority, s.ready_at
-    FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
-    WHERE s.queue = wanted AND NOT (s.pool IS NOT NULL AND s.wait IS NULL) AND s.status = 'ready'
-      AND s.next_attempt_at IS NULL AND s.held_at IS NULL
-      AND run.status IN ('running', 'canceling') AND run.halting IS NULL
-    ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
-  ), ranked AS (
-    SELECT b.id, b.revision_id, b.input, coalesce(b.function = ANY (functions), false) AS short,
-      row_number() OVER (ORDER BY b.priority DESC, b.ready_at, b.id) AS k
-    FROM best b
+  WITH ranked AS (
+    SELECT s.id, run.revision_id, {SMALL} AS input, coalesce(s.function = ANY (functions), false) AS short, b.k
+    FROM unnest(best) WITH ORDINALITY AS b (id, k) JOIN workflow_run_steps s ON s.id = b.id
+    JOIN workflow_runs run ON run.id = s.run_id
   ), chosen AS (
     SELECT c.id, c.revision_id, c.input FROM ranked c
     WHERE (c.k = 1 AND NOT mixed) OR (c.short AND (mixed OR (SELECT f.short FROM ranked f WHERE f.k = 1)))
@@ -261,6 +327,7 @@ DECLARE
   room int;
   size int;
   gate text := '';
+  best uuid[];
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   LOOP
@@ -273,42 +340,36 @@ BEGIN
       AND s.pool IS NOT NULL
       AND (s.status IN ('queued', 'running', 'waiting') OR (s.status = 'ready' AND s.wait IS NOT NULL)));
     CONTINUE WHEN room <= 0;
+    best := orchestrator_next_of_pool(gate, room);
     RETURN QUERY
-    WITH best AS (
-      SELECT s.id, s.priority, s.ready_at, s.slots FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
-      WHERE s.pool = gate AND s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL
-        AND s.wait IS NULL AND s.held_at IS NULL AND s.slots <= size AND run.status IN ('running', 'canceling') AND run.halting IS NULL
-      ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
-    ), fitting AS (
-      SELECT b.*, sum(b.slots) OVER (ORDER BY b.priority DESC, b.ready_at, b.id) AS taken FROM best b
+    WITH fitting AS (
+      SELECT b.id, b.k, sum(s.slots) OVER (ORDER BY b.k) AS taken
+      FROM unnest(best) WITH ORDINALITY AS b (id, k)
+      JOIN workflow_run_steps s ON s.id = b.id
     ), sent AS (
       UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
       FROM fitting f WHERE s.id = f.id AND f.taken <= room
-      RETURNING s.id, s.claim_token, s.queue, s.priority, s.ready_at
+      RETURNING s.id, s.claim_token, s.queue, f.k
     )
-    SELECT s.id, s.claim_token, s.queue FROM sent s ORDER BY s.priority DESC, s.ready_at, s.id;
+    SELECT s.id, s.claim_token, s.queue FROM sent s ORDER BY s.k;
   END LOOP;
 
   SELECT most - count(*) INTO room FROM workflow_run_steps s WHERE s.status = 'queued' AND s.queue = wanted;
   IF room <= 0 THEN
     RETURN;
   END IF;
+  best := orchestrator_next(wanted, room);
   RETURN QUERY
-  WITH best AS (
-    SELECT s.id, s.priority, s.ready_at FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
-    WHERE s.queue = wanted AND NOT (s.pool IS NOT NULL AND s.wait IS NULL) AND s.status = 'ready'
-      AND s.next_attempt_at IS NULL AND s.held_at IS NULL
-      AND run.status IN ('running', 'canceling') AND run.halting IS NULL
-    ORDER BY s.priority DESC, s.ready_at, s.id LIMIT room FOR UPDATE OF s SKIP LOCKED
-  ), chosen AS (
-    SELECT b.id FROM (SELECT b.*, row_number() OVER (ORDER BY b.priority DESC, b.ready_at, b.id) AS k FROM best b) b
-    WHERE b.k = 1 OR patience = 0 OR b.ready_at <= orchestrator_now() - make_interval(secs => patience)
+  WITH chosen AS (
+    SELECT b.id, b.k FROM unnest(best) WITH ORDINALITY AS b (id, k)
+    JOIN workflow_run_steps s ON s.id = b.id
+    WHERE b.k = 1 OR patience = 0 OR s.ready_at <= orchestrator_now() - make_interval(secs => patience)
   ), sent AS (
     UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
     FROM chosen c WHERE s.id = c.id
-    RETURNING s.id, s.claim_token, s.queue, s.priority, s.ready_at
+    RETURNING s.id, s.claim_token, s.queue, c.k
   )
-  SELECT s.id, s.claim_token, s.queue FROM sent s ORDER BY s.priority DESC, s.ready_at, s.id;
+  SELECT s.id, s.claim_token, s.queue FROM sent s ORDER BY s.k;
 END $$;
 """
 
@@ -381,9 +442,9 @@ BEGIN
   ), told AS (
     INSERT INTO run_events (run_id, kind, data) SELECT m.id, 'run.started', event FROM made m
   ), steps AS (
-    INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, queue, priority, source_count,
-      remaining_sources, max_attempts, ready_at)
-    SELECT ids[(r.i - 1) * cardinality(names) + t.i], r.id, t.i - 1, t.name, t.function, t.leaf,
+    INSERT INTO workflow_run_steps (id, run_id, app_id, position, name, function, leaf, status, queue, priority,
+      source_count, remaining_sources, max_attempts, ready_at)
+    SELECT ids[(r.i - 1) * cardinality(names) + t.i], r.id, app, t.i - 1, t.name, t.function, t.leaf,
       CASE WHEN t.sources = 0 THEN 'ready' ELSE 'pending' END,
       CASE WHEN t.sources = 0 THEN coalesce(t.queue, (SELECT f.queue FROM functions f WHERE f.name = t.function),
         '{DEFAULT_QUEUE}') END, t.priority, t.sources, t.sources, t.most,
@@ -450,7 +511,7 @@ BEGIN
 END $$;
 """
 
-FUNCTIONS = (SETTLE, TAKE, CLAIM, QUEUE, RELEASE, FIND, START, VIEW, DUE)
+FUNCTIONS = (SETTLE, NEXT, NEXT_OF_POOL, TAKE, CLAIM, QUEUE, RELEASE, FIND, START, VIEW, DUE)
 
 
 def upgrade() -> None:
@@ -459,5 +520,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for name in ("settle", "take", "claim", "queue", "release", "start", "find", "view", "due"):
+    for name in ("settle", "next", "next_of_pool", "take", "claim", "queue", "release", "start", "find", "view", "due"):
         op.get_bind().exec_driver_sql(f"DROP FUNCTION orchestrator_{name}")

@@ -29,7 +29,7 @@ ALTER TABLE workflow_run_steps ADD CONSTRAINT workflow_run_steps_held_is_not_sen
 
 DROP INDEX steps_ready_idx;
 CREATE INDEX steps_ready_idx ON workflow_run_steps
-  (queue, (pool IS NOT NULL AND wait IS NULL), priority DESC, ready_at, id)
+  (queue, (pool IS NULL OR wait IS NOT NULL), priority DESC, app_id, ready_at, id)
   WHERE status = 'ready' AND next_attempt_at IS NULL AND held_at IS NULL;
 
 -- Acts of one bulk share an id.
@@ -42,7 +42,7 @@ DROP INDEX audit_log_bulk_idx;
 ALTER TABLE audit_log DROP COLUMN bulk_id;
 DROP INDEX steps_ready_idx;
 CREATE INDEX steps_ready_idx ON workflow_run_steps
-  (queue, (pool IS NOT NULL AND wait IS NULL), priority DESC, ready_at, id)
+  (queue, (pool IS NULL OR wait IS NOT NULL), priority DESC, app_id, ready_at, id)
   WHERE status = 'ready' AND next_attempt_at IS NULL;
 ALTER TABLE workflow_run_steps DROP COLUMN held_at, DROP COLUMN held_by, DROP COLUMN hold_reason,
   DROP COLUMN reused_step_id;

@@ -54,9 +54,9 @@ BEGIN
   UPDATE workflow_run_steps s SET items_made = s.items_made + n, items_open = s.items_open + n,
     items_free = s.items_free - begun, items_next = coalesce(s.items_next, s.items_first + first + begun)
   WHERE s.id = step;
-  INSERT INTO workflow_run_steps (id, run_id, position, name, function, status, queue, priority, pool, slots, source_count,
-    remaining_sources, max_attempts, ready_at, item_of, item_index, item)
-  SELECT i.id, p.run_id, p.items_first + first + i.k::int - 1, p.name, calls,
+  INSERT INTO workflow_run_steps (id, run_id, app_id, position, name, function, status, queue, priority, pool, slots,
+    source_count, remaining_sources, max_attempts, ready_at, item_of, item_index, item)
+  SELECT i.id, p.run_id, p.app_id, p.items_first + first + i.k::int - 1, p.name, calls,
     CASE WHEN i.k <= begun THEN 'ready' ELSE 'pending' END, p.queue, p.priority, gate, takes,
     0, 0, tries,
     CASE WHEN i.k <= begun THEN orchestrator_now() END, p.position, first + i.k::int - 1, CAST(i.item AS json)

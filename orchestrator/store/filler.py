@@ -23,12 +23,12 @@ WITH revision AS (
     FROM (SELECT interval '-1 year' + make_interval(secs => CAST(:first AS float8) + i) AS shift
           FROM generate_series(1, CAST(:runs AS int)) AS i) AS s
   ) AS n
-  RETURNING id, created_at
+  RETURNING id, app_id, created_at
 )
-INSERT INTO workflow_run_steps (id, run_id, position, name, status, queue, source_count, remaining_sources,
+INSERT INTO workflow_run_steps (id, run_id, app_id, position, name, status, queue, source_count, remaining_sources,
   satisfied_sources, attempt, worker_id, queued_at, ready_at, started_at, finished_at, input, output)
-SELECT uuidv7(made.created_at - now()), made.id, p, 's' || p, 'succeeded', 'default', least(p, 1), 0, least(p, 1), 1,
-  'w', made.created_at, made.created_at, made.created_at, made.created_at + interval '1 second',
+SELECT uuidv7(made.created_at - now()), made.id, made.app_id, p, 's' || p, 'succeeded', 'default', least(p, 1), 0,
+  least(p, 1), 1, 'w', made.created_at, made.created_at, made.created_at, made.created_at + interval '1 second',
   '{"log": "none", "run": 1}', '{"ok": true, "step": "s"}'
 FROM made, generate_series(0, CAST(:steps AS int) - 1) AS p
 """)
@@ -43,12 +43,12 @@ WITH revision AS (
   SELECT n.id, revision.workflow_id, revision.id, revision.app_id, 'running', '{"run": 1}', '{}', n.id,
     CAST(:steps AS int), now() - interval '1 hour', now() - interval '1 hour'
   FROM revision, (SELECT uuidv7(interval '-1 hour') AS id FROM generate_series(1, CAST(:runs AS int))) AS n
-  RETURNING id
+  RETURNING id, app_id
 )
-INSERT INTO workflow_run_steps (id, run_id, position, name, status, queue, source_count, remaining_sources, attempt,
-  max_attempts, ready_at, started_at, next_attempt_at, input)
-SELECT uuidv7(interval '-1 hour'), made.id, p, 's' || p, 'ready', 'default', 0, 0, 1, 5, now() + interval '1 day',
-  now() - interval '1 hour', now() + interval '1 day', '{"log": "none", "run": 1}'
+INSERT INTO workflow_run_steps (id, run_id, app_id, position, name, status, queue, source_count, remaining_sources,
+  attempt, max_attempts, ready_at, started_at, next_attempt_at, input)
+SELECT uuidv7(interval '-1 hour'), made.id, made.app_id, p, 's' || p, 'ready', 'default', 0, 0, 1, 5,
+  now() + interval '1 day', now() - interval '1 hour', now() + interval '1 day', '{"log": "none", "run": 1}'
 FROM made, generate_series(0, CAST(:steps AS int) - 1) AS p
 """)
 

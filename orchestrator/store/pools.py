@@ -61,7 +61,7 @@ def lock_use(conn: Connection, name: str) -> PoolUse:
 
 _NEXT = text(f"""
 SELECT queue FROM workflow_run_steps WHERE pool = :name AND {WAITS_FOR_SLOTS} AND held_at IS NULL
-ORDER BY priority DESC, ready_at, id LIMIT 1
+ORDER BY priority DESC, app_id, ready_at, id LIMIT 1
 """)
 
 

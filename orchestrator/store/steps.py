@@ -38,13 +38,14 @@ class NewStep:
     edge_truth: Mapping[str, Any] | None = None
 
 
-_INSERT = text("""
-INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, reason, queue, priority, pool,
-  slots, source_count, remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources,
-  edge_errors, edge_truth, max_attempts, error, output, ready_at, finished_at)
-SELECT id, :run_id, position, name, function, leaf, status, reason, queue, priority, pool, slots, total, remaining,
-  satisfied, failed, upstream_failed, skipped, edge_errors, CAST(truth AS json), max_attempts, CAST(error AS json),
-  CAST(output AS json),
+_APP = "(SELECT run.app_id FROM workflow_runs run WHERE run.id = :run_id)"
+_INSERT = text(f"""
+INSERT INTO workflow_run_steps (id, run_id, app_id, position, name, function, leaf, status, reason, queue, priority,
+  pool, slots, source_count, remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources,
+  skipped_sources, edge_errors, edge_truth, max_attempts, error, output, ready_at, finished_at)
+SELECT id, :run_id, {_APP}, position, name, function, leaf, status, reason, queue, priority, pool, slots, total,
+  remaining, satisfied, failed, upstream_failed, skipped, edge_errors, CAST(truth AS json), max_attempts,
+  CAST(error AS json), CAST(output AS json),
   CASE WHEN status = 'ready' THEN orchestrator_now() END,
   CASE WHEN status NOT IN ('pending', 'ready') THEN orchestrator_now() END
 FROM unnest(
@@ -76,12 +77,12 @@ def insert_steps(conn: Connection, run_id: str, steps: Sequence[NewStep]) -> Non
 
 
 # The ends are copied in the database: their outputs may be large.
-_INSERT_REUSED = text("""
-INSERT INTO workflow_run_steps (id, run_id, position, name, function, leaf, status, reason, queue, priority,
+_INSERT_REUSED = text(f"""
+INSERT INTO workflow_run_steps (id, run_id, app_id, position, name, function, leaf, status, reason, queue, priority,
   source_count, remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources,
   edge_errors, edge_truth, max_attempts, attempt, attempt_base, lost_count, input, output, error, ready_at, started_at,
   finished_at, items, reused_step_id)
-SELECT n.id, :run_id, n.position, n.name, n.function, n.leaf, s.status, s.reason, s.queue, n.priority, n.total,
+SELECT n.id, :run_id, {_APP}, n.position, n.name, n.function, n.leaf, s.status, s.reason, s.queue, n.priority, n.total,
   n.remaining, n.satisfied, n.failed, n.upstream_failed, n.skipped, n.edge_errors, CAST(n.truth AS json),
   n.max_attempts, s.attempt, s.attempt_base, s.lost_count, s.input, s.output, s.error, s.ready_at, s.started_at,
   s.finished_at, s.items, coalesce(s.reused_step_id, s.id)

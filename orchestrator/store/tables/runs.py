@@ -121,6 +121,8 @@ workflow_run_steps = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("run_id", Id, ForeignKey("workflow_runs.id", ondelete="CASCADE"), nullable=False),
+    # Its run's: whose turn it is among the apps (docs/adr/0020).
+    Column("app_id", Id, nullable=False),
     Column("position", Integer, nullable=False),
     Column("name", Text, nullable=False),
     # What it calls, NULL for a pass step; and whether nothing depends on it: what batches need to know of it.
@@ -197,8 +199,9 @@ workflow_run_steps = Table(
     Index(
         "steps_ready_idx",
         "queue",
-        text("(pool IS NOT NULL AND wait IS NULL)"),
+        text("(pool IS NULL OR wait IS NOT NULL)"),
         text("priority DESC"),
+        "app_id",
         "ready_at",
         "id",
         postgresql_where=text("status = 'ready' AND next_attempt_at IS NULL AND held_at IS NULL"),
@@ -214,6 +217,7 @@ workflow_run_steps = Table(
         "steps_pool_ready_idx",
         "pool",
         text("priority DESC"),
+        "app_id",
         "ready_at",
         "id",
         postgresql_where=text(WAITS_FOR_SLOTS),

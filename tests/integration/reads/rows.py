@@ -70,7 +70,9 @@ def add_run(conn: Connection, revision_id: str, status: str = "succeeded", app: 
 
 def add_steps(conn: Connection, run_id: str, statuses: Mapping[str, str], **given: Any) -> dict[str, str]:
     """Steps by name in states, in order; their ids by name."""
-    rows = [_step(run_id, place, name, status) | given for place, (name, status) in enumerate(statuses.items())]
+    app = conn.execute(select(workflow_runs.c.app_id).where(workflow_runs.c.id == run_id)).scalar_one()
+    own = {"app_id": app} | given
+    rows = [_step(run_id, place, name, status) | own for place, (name, status) in enumerate(statuses.items())]
     conn.execute(insert(workflow_run_steps), rows)
     return {row["name"]: row["id"] for row in rows}
 

@@ -55,11 +55,11 @@ def _many_runs(conn: Connection, revision: str) -> None:
     conn.execute(insert(workflow_runs), [{**row, "id": id, "root_id": id} for id in ids])
     copied = text("""
         INSERT INTO workflow_run_steps
-          (id, run_id, position, name, status, source_count, remaining_sources, finished_at)
-        SELECT gen_random_uuid(), id, n, 'step' || n, 'succeeded', 0, 0, :now
+          (id, run_id, app_id, position, name, status, source_count, remaining_sources, finished_at)
+        SELECT gen_random_uuid(), id, :app, n, 'step' || n, 'succeeded', 0, 0, :now
         FROM unnest(CAST(:ids AS uuid[])) AS r (id), generate_series(0, :steps - 1) AS n
     """)
-    conn.execute(copied, {"ids": ids, "now": NOW, "steps": STEPS})
+    conn.execute(copied, {"ids": ids, "app": row["app_id"], "now": NOW, "steps": STEPS})
 
 
 def rows_touched(db: Database, read: Callable[[Connection], Any]) -> int:
