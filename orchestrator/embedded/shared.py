@@ -14,6 +14,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from orchestrator.embedded.guardian import Guardian
+from orchestrator.embedded.place import folder_for_tests
 from orchestrator.embedded.servers import Servers, ServerUrls
 
 _SHARED = "shared.json"
@@ -76,7 +77,7 @@ def _listens(url: str) -> bool:
 
 
 def _start(meeting: Path) -> tuple[IO[Any], ServerUrls]:
-    folder = Path(tempfile.mkdtemp(prefix="orchestrator-test-"))
+    folder = Path(tempfile.mkdtemp(prefix="orchestrator-test-", dir=folder_for_tests()))
     users = (folder / "users").open("w")  # noqa: SIM115 - as above
     fcntl.flock(users, fcntl.LOCK_SH)
     guardian = Guardian.start(until_unlocked=folder / "users", remove=folder)

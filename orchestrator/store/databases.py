@@ -62,7 +62,8 @@ def copy_database(url: str, name: str, *, patience: float = 30.0) -> str:
 def _copied(conn: Connection, template: str, name: str) -> bool:
     """Copy it; False when it is in use, and still was after the five seconds for which Postgres itself waits."""
     try:
-        conn.exec_driver_sql(f"CREATE DATABASE {_quoted(name)} TEMPLATE {_quoted(template)}")
+        # File by file, for a small database a third of the work of Postgres's usual way, through the WAL.
+        conn.exec_driver_sql(f"CREATE DATABASE {_quoted(name)} TEMPLATE {_quoted(template)} STRATEGY FILE_COPY")
     except OperationalError as error:
         if isinstance(error.orig, ObjectInUse):
             return False
