@@ -24,7 +24,7 @@ from tests.support import wait_for
 
 CLI = (sys.executable, "-P", "-c", "from orchestrator.cli.main import main; main()")
 STEP_LOGS = "*/*-*-*-*-*.*"  # a token and the process that wrote it
-TINY = "W1=2x3,W2=5,W3=3,W4=3,W6=3x4,W7=3,W8=4,W9=1,W10=12"
+TINY = "W1=2x3,W2=5,W3=3,W4=3,W5=4,W6=3x4,W7=3,W8=4,W9=1,W10=12"
 OPTIONS = ("--rounds=1", "--slots=2", "--patience=0", "--old-rows=800", "--waiting-rows=400", f"--sizes={TINY}")
 
 
@@ -76,6 +76,7 @@ def test_every_workload_runs_and_passes_its_check(measured: dict[str, Any]) -> N
     graphs = [lines[name] for name in ("W1", "W2", "W3", "W4", "W6", "W7")]
     assert [line["steps"] for line in graphs] == [6, 7, 12, 3, 12, 12]
     assert all(0 < line["p50_gap_ms"] <= line["p95_gap_ms"] for line in graphs)
+    assert lines["W5"]["steps"] == 6
     assert lines["W7"]["empty_steps_per_s"] > 0
     assert lines["W6"]["again_peak_mb"]["worker"] > 0
 
@@ -120,7 +121,7 @@ def test_nothing_is_left_of_it(measured: dict[str, Any]) -> None:
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_however_it_ends_no_process_and_no_folder_is_left(how: signal.Signals) -> None:
-    with scratch() as folder, bench(folder, "--workloads=W4", "--sizes=W4=5000") as process:
+    with scratch() as folder, bench(folder, "--workloads=W4", "--sizes=W4=1000") as process:
         wait_for(lambda: any((folder / "tmp").glob(STEP_LOGS)), 60, what="steps run")
         processes = family(psutil.Process(process.pid))
         process.send_signal(how)
