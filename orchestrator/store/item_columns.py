@@ -1,10 +1,10 @@
-"""The columns of `workflow_run_steps` that items and steps with items have, and what must hold between them."""
+"""The columns of `workflow_run_steps` that items and steps with items have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import JSON, CheckConstraint, Column, Index, Integer, Text, text
+from sqlalchemy import JSON, Column, Index, Integer, Text, text
 from sqlalchemy.sql.schema import SchemaItem
 
 from orchestrator.domain.items import FIRST_ITEM
@@ -23,9 +23,5 @@ def item_columns() -> Sequence[SchemaItem]:
         *(Column(f"items_{name}", Integer) for name in counts),
         Column("items_stop", Text),
         Column("items", JSON),
-        CheckConstraint(
-            f"(item_of IS NULL) = ({STEPS_ONLY}) AND (item_of IS NULL) = (item_index IS NULL)", name="item"
-        ),
-        CheckConstraint("items_open >= 0 AND items_made >= items_open AND items_total >= items_made", name="items"),
         Index("steps_items_stop_idx", "run_id", "position", postgresql_where=text("items_stop IS NOT NULL")),
     )

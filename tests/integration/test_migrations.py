@@ -13,6 +13,7 @@ from sqlalchemy.pool import NullPool
 from orchestrator.clock import NOW
 from orchestrator.store.databases import drop_database, ensure_database
 from orchestrator.store.tables import metadata
+from orchestrator.store.tables.checks import RUN_CHECK, STEP_CHECK
 
 # Each row is one fact, with the name it belongs to first. Postgres spells both databases' facts the same way.
 CATALOG = {
@@ -28,6 +29,9 @@ CATALOG = {
     "indexes": """
         SELECT c.relname, pg_get_indexdef(i.indexrelid), pg_get_expr(i.indpred, i.indrelid), i.indisvalid
         FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relnamespace = 'public'::regnamespace""",
+    "checks": """
+        SELECT proname, pg_get_functiondef(oid) FROM pg_proc
+        WHERE pronamespace = 'public'::regnamespace AND proname LIKE 'orchestrator_check\\_%'""",
     "options": """
         SELECT relname, reloptions FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'""",
@@ -49,6 +53,8 @@ def described(database_url: str) -> Iterator[Connection]:
     ensure_database(sibling)
     with _connected(sibling) as conn:
         conn.execute(text(f"CREATE FUNCTION {NOW} RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT now()'"))
+        for check in (STEP_CHECK, RUN_CHECK):
+            conn.exec_driver_sql(check.script())
         metadata.create_all(conn)
         yield conn
     drop_database(sibling)

@@ -24,9 +24,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, STEP_OPEN, STEP_TERMINAL
+from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, STEP_OPEN
 from orchestrator.store.item_columns import item_columns
 from orchestrator.store.tables.base import NOW, Id, Instant, metadata, one_of
+from orchestrator.store.tables.checks import RUN_CHECK, STEP_CHECK
 
 workflow_runs = Table(
     "workflow_runs",
@@ -69,15 +70,7 @@ workflow_runs = Table(
     # The run it repeats, which may be deleted by now.
     Column("rerun_of_id", Id),
     UniqueConstraint("workflow_id", "app_id", "idempotency_key"),
-    CheckConstraint(f"status IN {one_of(RUN_OPEN | RUN_TERMINAL)}", name="status"),
-    CheckConstraint(f"final_status IN {one_of(RUN_TERMINAL)}", name="final_status"),
-    CheckConstraint(f"(finished_at IS NOT NULL) = (status IN {one_of(RUN_TERMINAL)})", name="finished"),
-    CheckConstraint(
-        f"status NOT IN {one_of(RUN_TERMINAL)} OR final_status IS NOT DISTINCT FROM status", name="ends_as_decided"
-    ),
-    CheckConstraint("halting IN ('abort', 'drain', 'run_failed', 'deadline')", name="halting"),
-    CheckConstraint("(paused_at IS NOT NULL) = (status = 'paused')", name="paused"),
-    CheckConstraint("status <> 'failed' OR error IS NOT NULL", name="failed_says_why"),
+    RUN_CHECK.constraint(),
     Index("workflow_runs_created_idx", "app_id", "id"),
     Index("workflow_runs_workflow_idx", "workflow_id", "id"),
     Index("workflow_runs_root_idx", "root_id"),
@@ -177,23 +170,7 @@ workflow_run_steps = Table(
     Column("reused_step_id", Id),
     *item_columns(),
     UniqueConstraint("run_id", "position"),
-    CheckConstraint(f"status IN {one_of(STEP_OPEN | STEP_TERMINAL)}", name="status"),
-    CheckConstraint(f"(finished_at IS NOT NULL) = (status IN {one_of(STEP_TERMINAL)})", name="finished"),
-    CheckConstraint("(claim_token IS NOT NULL) = (status IN ('queued', 'running'))", name="claimed"),
-    CheckConstraint("(lease_expires_at IS NOT NULL) = (status = 'running')", name="leased"),
-    CheckConstraint("status NOT IN ('queued', 'running') OR queue IS NOT NULL", name="has_queue"),
-    CheckConstraint("status NOT IN ('skipped', 'upstream_failed', 'canceled') OR reason IS NOT NULL", name="reasoned"),
-    CheckConstraint("status <> 'failed' OR error IS NOT NULL", name="failed_says_why"),
-    CheckConstraint("next_attempt_at IS NULL OR status = 'ready'", name="retry_is_ready"),
-    CheckConstraint("status <> 'waiting' OR wait IS NOT NULL", name="waits_for"),
-    CheckConstraint("wake_at IS NULL OR status = 'waiting'", name="wakes_while_it_waits"),
-    CheckConstraint(
-        "remaining_sources >= 0 AND source_count >= remaining_sources + satisfied_sources + failed_sources"
-        " + upstream_failed_sources + skipped_sources",
-        name="tally",
-    ),
-    CheckConstraint("(held_by IS NOT NULL) = (held_at IS NOT NULL)", name="held"),
-    CheckConstraint("held_at IS NULL OR status <> 'queued'", name="held_is_not_sent"),
+    STEP_CHECK.constraint(),
     # With the position, so that looking for one open step of a run never reads the others.
     Index("steps_open_idx", "run_id", "position", postgresql_where=text(f"status IN {one_of(STEP_OPEN)}")),
     Index(
