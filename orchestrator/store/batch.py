@@ -110,6 +110,8 @@ def settle_plain(db: Database, done: Sequence[Success], take: Take | None, outpu
 
     `output_limit` bounds a run's output, in bytes.
     """
+    if len(done) == 1 and (linked := _settle_link(db, done[0], take)) is not None:
+        return linked
     columns = [
         _array(d.step_id for d in done),
         _array(d.token for d in done),
@@ -132,6 +134,25 @@ def settle_plain(db: Database, done: Sequence[Success], take: Take | None, outpu
     except Exception as error:
         if sqlstate(error) == _NOT_PLAIN:
             raise NotPlain from error
+        raise
+
+
+_LINK = """
+SELECT kind, id, claim_token, run_id, revision_id, "position", attempt, queue, input, item
+FROM orchestrator_settle_link({})
+""".format(", ".join(["%s"] * 15))
+
+
+def _settle_link(db: Database, done: Success, take: Take | None) -> Batch | None:
+    """Settle an attempt with one dependant; None, and nothing is stored, for another or when that is not plain."""
+    if len(done.dependants) != 1 or done.lines or done.owner is not None:
+        return None
+    own = [done.step_id, done.token, done.run_id, done.output_json, done.input_json, done.took, done.ago]
+    try:
+        return _batch(db.call(_LINK, [*own, *done.dependants[0], *_wanted(take)]))
+    except Exception as error:
+        if sqlstate(error) == _NOT_PLAIN:
+            return None
         raise
 
 
@@ -158,7 +179,8 @@ def _wanted(take: Take | None) -> list[Any]:
 
 
 def _batch(rows: Iterable[Sequence[Any]]) -> Batch:
-    told: dict[str, list[Sequence[Any]]] = {"taken": [], "ready": [], "hard": [], "stale": [], "child_over": []}
+    kinds = ("taken", "ready", "pending", "hard", "stale", "child_over")
+    told: dict[str, list[Sequence[Any]]] = {kind: [] for kind in kinds}
     for kind, *row in rows:
         told[kind].append(row)
     return Batch(
