@@ -63,6 +63,15 @@ def test_a_task_of_a_worker_without_the_package_gives_its_result(ours: Fleet) ->
     assert ours.tried(run_id, "a") == ["succeeded"]
 
 
+def test_items_call_the_task_each_and_their_results_come_back_in_order(ours: Fleet) -> None:
+    ours.plain()
+    steps = [
+        calling("add", with_items={"items": "{{ range(20) | list }}", "concurrency": 6}, input={"a": "{{ item }}"})
+    ]
+    run_id = ours.start(steps)
+    assert ours.ended(run_id)["output"] == {"a": list(range(1, 21))}
+
+
 def test_a_worker_whose_queues_are_named_serves_the_steps_that_call_tasks_too(fleet: Fleet) -> None:
     fleet.worker(options=["-Q", "far"])
     fleet.beat()

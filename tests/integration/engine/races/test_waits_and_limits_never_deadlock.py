@@ -33,7 +33,7 @@ from tests.documents import document, on, step
 from tests.families import unwatched
 from tests.hands import LEASE, Hands, together
 from tests.integration.engine.races.test_overlapping_work_never_deadlocks import chance, deadlocks
-from tests.support import wait_for
+from tests.support import soaked, wait_for
 from tests.watching import check_tallies
 
 NAMES = ("root", "pooled", "event", "ask", "nap", "kept", "join", "last")
@@ -169,7 +169,7 @@ def test_every_kind_of_step_under_every_verb(db: Database, graph: Callable[..., 
 
     def act() -> None:
         try:
-            operator(hands, TURNS // 3 if graph is fans else TURNS)
+            operator(hands, soaked(4, TURNS) if graph is fans else TURNS)
         finally:
             left.pop()
 
