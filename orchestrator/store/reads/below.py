@@ -40,7 +40,8 @@ class Below:
     at_status: StepStatus | None
 
 
-# The oldest of what is open is what a person looks for, the newest is what is going on.
+# The oldest of what is open is what a person looks for, the newest is what is going on. Runs are fetched one by one
+# (`OFFSET 0` keeps them from being joined): by statistics, reading all of them would seem as good.
 _SOME = f"""
 SELECT CAST(o.wait ->> 'run_id' AS uuid) AS id FROM (
   SELECT s.wait FROM workflow_run_steps s WHERE s.run_id = p.id AND s.status IN {one_of(STEP_OPEN)}
@@ -56,8 +57,9 @@ FROM (
   SELECT p.id AS parent, c.id, row_number() OVER (
     PARTITION BY p.id ORDER BY c.status IN {one_of(RUN_TERMINAL)}, c.status <> 'failed', c.id) AS place
   FROM unnest(CAST(:parents AS uuid[])) AS p (id) CROSS JOIN LATERAL ({_SOME}) k
-  JOIN workflow_runs c ON c.id = k.id
-) f JOIN workflow_runs r ON r.id = f.id JOIN workflow_revisions v ON v.id = r.revision_id
+  CROSS JOIN LATERAL (SELECT r.id, r.status FROM workflow_runs r WHERE r.id = k.id OFFSET 0) c
+) f CROSS JOIN LATERAL (SELECT * FROM workflow_runs r WHERE r.id = f.id AND f.place <= :most OFFSET 0) r
+JOIN workflow_revisions v ON v.id = r.revision_id
 JOIN workflows w ON w.id = v.workflow_id LEFT JOIN workflow_run_steps s ON s.id = r.parent_step_id
 CROSS JOIN LATERAL (
   SELECT count(*) AS steps, count(*) FILTER (WHERE i.status NOT IN {one_of(STEP_OPEN)}) AS ended
@@ -67,7 +69,7 @@ LEFT JOIN LATERAL (
   SELECT i.name, i.status FROM workflow_run_steps i WHERE i.run_id = r.id AND i.{STEPS_ONLY}
     AND i.status IN ('ready', 'queued', 'running', 'waiting') ORDER BY i.position LIMIT 1
 ) a ON true
-WHERE f.place <= :most ORDER BY f.parent, under, s.position, r.id
+ORDER BY f.parent, under, s.position, r.id
 """)
 _COUNT = text(f"""
 SELECT p.id, (SELECT count(*) FROM (SELECT FROM workflow_runs c WHERE c.parent_run_id = p.id

@@ -16,6 +16,7 @@ from orchestrator.store.reads import (
     find_run,
     get_run,
     get_step,
+    list_below,
     list_briefs,
     list_events,
     list_logs,
@@ -34,12 +35,12 @@ MOST_ROWS = 2 * 50 * STEPS + 200
 
 @pytest.fixture(scope="module")
 def filled(module_db: Database) -> Database:
-    """3,000 ended runs of 10 steps before, in between and after a few others, with statistics."""
+    """3,000 ended runs of 10 steps, children of one, before, in between and after a few others, with statistics."""
     with module_db.engine.begin() as conn:
         revision = add_workflow(conn)
         other = add_workflow(conn, "rare")
-        add_run(conn, other, "running")
-        _many_runs(conn, revision)
+        parent = add_run(conn, other, "running")
+        _many_runs(conn, revision, parent)
         run_id = add_run(conn, other, "failed")
         ids = add_steps(conn, run_id, {"charge": "failed", "ship": "running"})
         add_log(conn, run_id, ids["charge"], ["line"] * 20)
@@ -48,11 +49,11 @@ def filled(module_db: Database) -> Database:
     return module_db
 
 
-def _many_runs(conn: Connection, revision: str) -> None:
+def _many_runs(conn: Connection, revision: str, parent: str) -> None:
     template = add_run(conn, revision)
     row = conn.execute(workflow_runs.select().where(workflow_runs.c.id == template)).one()._mapping
     ids = new_ids(RUNS)
-    conn.execute(insert(workflow_runs), [{**row, "id": id, "root_id": id} for id in ids])
+    conn.execute(insert(workflow_runs), [{**row, "id": id, "root_id": id, "parent_run_id": parent} for id in ids])
     copied = text("""
         INSERT INTO workflow_run_steps
           (id, run_id, app_id, position, name, status, source_count, remaining_sources, finished_at)
@@ -108,6 +109,7 @@ READS: dict[str, Callable[[Connection, str], Any]] = {
     "its log": list_logs,
     "a step's log": lambda conn, run: list_logs(conn, run, "charge"),
     "its events": list_events,
+    "what is below it": lambda conn, run: list_below(conn, [run], 20),
     "a run by its beginning": lambda conn, run: find_run(conn, run[:30]),
     "the latest run": lambda conn, run: find_run(conn, "latest"),
     "workers": lambda conn, run: list_workers(conn),
@@ -119,6 +121,15 @@ def test_a_read_touches_no_more_rows_than_a_page_has(filled: Database, name: str
     with filled.transaction() as conn:
         run_id = find_run(conn, "latest")
     assert rows_touched(filled, lambda conn: READS[name](conn, run_id)) <= MOST_ROWS
+
+
+def test_a_look_below_a_run_with_thousands_of_children_reads_a_bounded_number_of_them(filled: Database) -> None:
+    with filled.transaction() as conn:
+        one = "SELECT parent_run_id FROM workflow_runs WHERE parent_run_id IS NOT NULL LIMIT 1"
+        parent = str(conn.execute(text(one)).scalar_one())
+    with filled.transaction() as conn:
+        assert len(list_below(conn, [parent], 20)) == 20
+    assert rows_touched(filled, lambda conn: list_below(conn, [parent], 20)) <= MOST_ROWS
 
 
 def test_the_measure_sees_a_read_of_everything(filled: Database) -> None:
