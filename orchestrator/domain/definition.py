@@ -156,7 +156,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class WithItems:
-    """A step's function is called for each item. `items`: a template, a list or a map.
+    """What a step does is done for each item. `items`: a template, a list or a map.
 
     `concurrency` None: no limit. `max_failures`: a number of items, or a share of them such as "10%".
     """

@@ -60,7 +60,7 @@ class ItemsSchema(Strict):
     concurrency = Number(
         "How many items are under way at a time; no limit by default.", least=1, most=_MOST, whole=True
     )
-    batch_size = Number("Calls the function with lists of so many items.", least=1, most=_MOST, whole=True)
+    batch_size = Number("Does it for lists of so many items.", least=1, most=_MOST, whole=True)
     fail_fast = Flag("Cancel the other items as soon as it is certain that the step fails.")
     max_failures = Failures(
         "How many items may fail, or which share of them ('10%'), before the step does; 0 by default.",

@@ -156,7 +156,7 @@ class StepSchema(_Body, _Doing, _Edged):
     name = StepName("The step's name, unique in the workflow.", required=True)
     compensate = Map(HandlerSchema, "What undoes the step: runs if it succeeded and the run fails or is canceled.")
     with_items = WithItems(
-        ItemsSchema, "Call the function for each item: a template that gives a list or a map, or a map that says more."
+        ItemsSchema, "Do this for each item: a template that gives a list or a map, or a map that says more."
     )
     depends_on = Edges(EdgeSchema, "The steps that must end before this one: names, or maps of step, on and when.")
     label = Text("What people see instead of the name.")

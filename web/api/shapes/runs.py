@@ -53,6 +53,7 @@ class RunShape(Shape):
     depth = number("How deep below its root.")
     counts = counts("How many of its steps are in each status that occurs.")
     parent_step = text_or_null("The step that started it.")
+    parent_item = number_or_null("The index of that step's item, if one has started it.")
     rerun_of = id_or_null("The run it repeats.")
 
 
@@ -99,6 +100,7 @@ class ItemShape(AttemptedShape):
     id = id_of()
     index = number()
     item = hidden_json("The element, or a list of some with `batch_size`.")
+    child_run_id = id_or_null("The run it started last.")
 
 
 class AttemptShape(Shape):
@@ -147,6 +149,7 @@ class RelativeShape(Shape):
     depth = number()
     parent_run_id = id_or_null()
     step = text_or_null("The step that started it.")
+    item = number_or_null("The index of its item, if one has.")
     started_at = at_or_null()
     finished_at = at_or_null()
     level = number("How deep below the run that was asked for, which has 0.")
