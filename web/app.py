@@ -52,6 +52,6 @@ def create_app(config: Config | None = None) -> Flask:
     app.before_request(end_old_sessions)
     install_templating(app)
     install_pages(app)
-    add_api(app)
+    add_api(app, config)
     app.after_request(add_security_headers)
     return app

@@ -16,13 +16,16 @@ Fetch = Callable[[int], Page]
 
 
 class Tail:
-    """Reads a growing log. `fetch(after_id)` gives a page of lines with higher ids, each with its `id`."""
+    """Reads a growing log. `fetch(after_id)` gives a page of lines with higher ids, each with its `id`.
 
-    def __init__(self, fetch: Fetch, clock: Callable[[], float]) -> None:
+    Lines up to `floor` are known.
+    """
+
+    def __init__(self, fetch: Fetch, clock: Callable[[], float], floor: int = 0) -> None:
         self._fetch, self._clock = fetch, clock
         self._recent: deque[tuple[float, int]] = deque()
         self._seen: set[int] = set()
-        self._floor = 0
+        self._floor = floor
 
     def read(self) -> Iterator[dict[str, Any]]:
         """The lines that are new since the last read."""
@@ -39,6 +42,11 @@ class Tail:
             if len(self._recent) > _MOST_SEEN:
                 self._settle(began)
         self._settle(began - _SETTLED_SECONDS)
+
+    @property
+    def floor(self) -> int:
+        """Up to this id every line was read, whenever it is committed."""
+        return self._floor
 
     def _settle(self, until: float) -> None:
         """Move the floor up to lines first seen by `until`: what could still come before them was read since."""

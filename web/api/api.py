@@ -11,18 +11,24 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import Flask, Response, request
 from flask_smorest.utils import prepare_response
 
+from orchestrator.config import Config
+from web.api.acts import acts
+from web.api.bulk import bulk
+from web.api.fields import MOST_INTEGER, WhichRevision
 from web.api.history import history
 from web.api.noun import PREFIX, Noun
 from web.api.revisions import revisions
 from web.api.runs import runs
 from web.api.shapes.base import Problem
+from web.api.signals import signals
 from web.api.steps import steps
+from web.api.stream import stream, streams
 from web.api.workflows import workflows
 from web.paths import NameConverter
 from web.problems import PROBLEM, TITLES, slug_of
 
 # Each is a file of its own. In the order of the document.
-NOUNS: tuple[Noun, ...] = (workflows, revisions, runs, steps, history)
+NOUNS: tuple[Noun, ...] = (workflows, revisions, runs, steps, history, stream, acts, bulk, signals)
 _ABOUT = """
 Start workflows, follow and steer their runs.
 
@@ -64,6 +70,13 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
         return response
 
 
+def _which_revision(converter: Any, field: Any, **_: Any) -> dict[str, Any]:
+    if not isinstance(field, WhichRevision):
+        return {}
+    number = {"type": "integer", "minimum": 1, "maximum": MOST_INTEGER}
+    return {"oneOf": [{"enum": ["same", "latest"]}, number]}
+
+
 def _named(schema: Any) -> str:
     """What the document calls a schema: its class without `Shape`."""
     kind = schema if isinstance(schema, type) else type(schema)
@@ -74,7 +87,7 @@ def document_text(document: dict[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1)
 
 
-def add_api(app: Flask) -> Api:
+def add_api(app: Flask, config: Config) -> Api:
     """Let the application serve the API and its document."""
     app.config.update(
         API_TITLE="orchestrator",
@@ -86,7 +99,9 @@ def add_api(app: Flask) -> Api:
     api = Api(app, spec_kwargs={"marshmallow_plugin": MarshmallowPlugin(schema_name_resolver=_named)})
     api.spec.components.security_scheme("token", {"type": "http", "scheme": "bearer"})
     api.register_converter(NameConverter, lambda converter: {"type": "string", "minLength": 1})
+    api.ma_plugin.converter.add_attribute_function(_which_revision)
     for noun in NOUNS:
         api.add(noun)
     app.extensions["orchestrator.api"] = api
+    app.extensions["orchestrator.streams"] = streams(config.api_streams)
     return api

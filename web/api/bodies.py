@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from flask import Request, request
@@ -32,14 +33,14 @@ class Parser(FlaskParser):
         raise InvalidInput(list(_problems(told, "")), headline) from error
 
 
-def read_json(*, required: bool) -> Any:
-    """The body's JSON; without a body, an empty map where nothing is required.
+def read_json(*, required: bool, empty: Any = MappingProxyType({})) -> Any:
+    """The body's JSON; without a body `empty`, where nothing is required.
 
     Raises `UnsupportedBody` for another content type, and `MalformedBody`.
     """
     source = request.get_data(cache=False)
     if not source and not required:
-        return {}
+        return empty
     if not request.is_json:
         raise UnsupportedBody(f"send JSON, with `Content-Type: {JSON}`")
     try:

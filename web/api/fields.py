@@ -79,6 +79,21 @@ class AnyJson(fields.Raw):
         super().__init__(allow_none=True, **given)
 
 
+class WhichRevision(fields.Field[Any]):
+    """`same`, `latest` or a revision's number."""
+
+    def __init__(self, **given: Any) -> None:
+        described = "Of the workflow: `same` as the run had, `latest`, or one by its number."
+        super().__init__(metadata={"description": described}, **given)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **given: Any) -> Any:
+        if value in ("same", "latest"):
+            return value
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_INTEGER:
+            return value
+        raise ValidationError("must be `same`, `latest` or a number of a revision")
+
+
 def one_of(words: Any, **given: Any) -> fields.String:
     """One of these words."""
     return fields.String(validate=validate.OneOf([str(word) for word in words]), **given)

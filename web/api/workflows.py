@@ -102,7 +102,7 @@ def list_all(query: dict[str, Any]) -> Response:
 
 @workflows.post(
     "/workflows", RegisteredShape, role=Role.AUTHOR, status=201, also=(200,), query=RegisterQuery,
-    refused=(400, 404, 409, 413, 415), doc=_DOCUMENT,
+    refused=(404, 409, 413, 415), doc=_DOCUMENT,
 )  # fmt: skip
 def register_one(query: dict[str, Any]) -> Response:
     """Register a definition
@@ -126,7 +126,7 @@ def register_one(query: dict[str, Any]) -> Response:
 
 
 @workflows.post(
-    "/workflows/validate", ValidatedShape, role=Role.VIEWER, query=OfApp, refused=(400, 404, 413, 415), doc=_DOCUMENT
+    "/workflows/validate", ValidatedShape, role=Role.VIEWER, query=OfApp, refused=(404, 413, 415), doc=_DOCUMENT
 )
 def validate(query: dict[str, Any]) -> Response:
     """Check a definition

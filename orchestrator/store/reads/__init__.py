@@ -14,12 +14,14 @@ from orchestrator.store.reads.below import MOST_COUNTED, Below, count_below, lis
 from orchestrator.store.reads.brief import (
     RunNow,
     StepBrief,
+    briefs_at,
     get_brief,
     get_item_brief,
     item_name,
     list_briefs,
     run_now,
     run_statuses,
+    step_marks,
     step_statuses,
 )
 from orchestrator.store.reads.events import list_events
@@ -47,6 +49,7 @@ __all__ = [
     "RunNow",
     "RunSecrets",
     "StepBrief",
+    "briefs_at",
     "count_below",
     "find_run",
     "first_open",
@@ -84,5 +87,6 @@ __all__ = [
     "run_now",
     "run_statuses",
     "step_counts",
+    "step_marks",
     "step_statuses",
 ]

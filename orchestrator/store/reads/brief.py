@@ -117,6 +117,7 @@ _ALL = text(BRIEF.format(which=f"s.{STEPS_ONLY}"))
 _SOME = text(BRIEF.format(which=f"s.{STEPS_ONLY} AND s.status = ANY(:statuses)"))
 _NAMED = text(BRIEF.format(which=f"s.{STEPS_ONLY} AND s.name = :name"))
 _ITEM = text(BRIEF.format(which="s.id = :id"))
+_AT = text(BRIEF.format(which=f"s.{STEPS_ONLY} AND s.position = ANY(:positions)"))
 
 
 def list_briefs(
@@ -147,6 +148,24 @@ def get_item_brief(conn: Connection, run_id: str, step: str, index: int) -> Step
 def item_name(step: str, index: int) -> str:
     """What an item is called in sentences."""
     return f"{step}[{index}]"
+
+
+def briefs_at(conn: Connection, run_id: str, positions: Sequence[int]) -> list[StepBrief]:
+    """The steps at these positions, in graph order."""
+    values = {"run_id": run_id, "positions": list(positions), "limit": None}
+    return [step_brief(row) for row in conn.execute(_AT, values)]
+
+
+_MARKS = text(f"""
+SELECT position, status, attempt, items_made - items_open AS ended, CAST(progress AS text) AS progress
+FROM workflow_run_steps WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position
+""")
+
+
+def step_marks(conn: Connection, run_id: str) -> dict[int, tuple[Any, ...]]:
+    """By position what shows whether a step has changed since it was looked at."""
+    rows = conn.execute(_MARKS, {"run_id": run_id})
+    return {row.position: (row.status, row.attempt, row.ended, row.progress) for row in rows}
 
 
 def step_brief(row: Row[Any]) -> StepBrief:
