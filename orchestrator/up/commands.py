@@ -36,12 +36,16 @@ def beat_command(config: Config) -> list[str]:
 
 
 def web_command(config: Config, *, host: str, threads: int = 8) -> list[str]:
-    """Gunicorn on `config.port`; the number of its processes is WEB_CONCURRENCY, 1 by default."""
+    """Gunicorn on `config.port`; the number of its processes is WEB_CONCURRENCY, 1 by default.
+
+    Each has `threads` for requests, and one more for each stream that it may serve.
+    """
     return [
         *_LAUNCH,
         WEB,
         f"--bind={host}:{config.port}",
-        f"--threads={threads}",
+        f"--threads={threads + config.api_streams}",
+        "--graceful-timeout=5",  # streams do not end by themselves
         "--no-control-socket",  # it would be one for all servers of this user
         f"--log-level={config.log_level.lower()}",
     ]

@@ -15,11 +15,11 @@ from orchestrator.services.mark import mark
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.rerun import rerun
 from orchestrator.services.retry import retry
-from orchestrator.store.reads import get_run
+from orchestrator.services.view import view
 from web.api.fields import AnyJson, Name, Strict, Text, WhichRevision, one_of
 from web.api.noun import Noun, answered
 from web.api.shapes.acts import ActedShape, OpenedShape, RerunShape
-from web.api.use import check_acts_on, db, engine
+from web.api.use import check_acts_on, engine
 from web.auth import actor
 
 acts = Noun("acts", "What people do to a run; each act is in the audit log with who, when and why.")
@@ -65,8 +65,7 @@ class MarkBody(StepBody):
 
 def _after(run_id: str, **more: Any) -> Response:
     """The run as it is then."""
-    with db().transaction() as conn:
-        return answered({"run": get_run(conn, run_id), **more})
+    return answered({"run": view(engine(), run_id), **more})
 
 
 @acts.post("/runs/<run_id>/cancel", ActedShape, body=CancelBody, **_ACTING)
@@ -117,9 +116,7 @@ def rerun_run(query: dict[str, Any], body: dict[str, Any], run_id: str) -> Respo
     """
     check_acts_on(run_id)
     made = rerun(engine(), run_id, actor=actor(), **body)
-    with db().transaction() as conn:
-        run = get_run(conn, made.run_id)
-    shown = {"run": run, "kept": made.kept, "failing": list(made.failing)}
+    shown = {"run": view(engine(), made.run_id), "kept": made.kept, "failing": list(made.failing)}
     return answered(shown, 201, Location=url_for("api-runs.show", run_id=made.run_id))
 
 

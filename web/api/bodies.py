@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
-from flask import Request, request
-from marshmallow import RAISE, Schema, ValidationError
-from webargs.flaskparser import FlaskParser
+from flask import request
+from marshmallow import Schema, ValidationError, fields
 
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.loading.decode import decode
@@ -16,21 +15,31 @@ from orchestrator.errors import InvalidDefinition, InvalidInput, Problem
 from web.errors import MalformedBody, UnsupportedBody
 
 JSON = "application/json"
+_QUERY, _BODY = "the query is invalid", "the body is invalid"
 _LIMITS = Limits(document_bytes=1 << 30)  # the server's own bound on bodies is lower
 
 
-class Parser(FlaskParser):
-    """Keys that are not known are errors everywhere; JSON is strict, and needs its content type."""
+def read_query(schema: Schema) -> Any:
+    """What is asked for behind the `?`; raises `InvalidInput`."""
+    given: dict[str, Any] = {}
+    for name, values in request.args.lists():
+        field = schema.fields.get(name)
+        if len(values) > 1 and not isinstance(field, fields.List):
+            raise InvalidInput([Problem(name, "is given more than once")], _QUERY)
+        given[name] = values if isinstance(field, fields.List) else values[0]
+    return _loaded(schema, given, _QUERY)
 
-    DEFAULT_UNKNOWN_BY_LOCATION = {"query": RAISE, "json": RAISE}
 
-    def load_json(self, req: Request, schema: Schema) -> Any:
-        return read_json(required=any(field.required for field in schema.fields.values()))
+def read_body(schema: Schema) -> Any:
+    """What the body says; raises as `read_json`, and `InvalidInput`."""
+    return _loaded(schema, read_json(required=any(field.required for field in schema.fields.values())), _BODY)
 
-    def handle_error(self, error: ValidationError, req: Request, schema: Schema, **given: Any) -> NoReturn:
-        where, told = next(iter(error.messages_dict.items()))
-        headline = "the query is invalid" if where == "query" else "the body is invalid"
-        raise InvalidInput(list(_problems(told, "")), headline) from error
+
+def _loaded(schema: Schema, given: Any, headline: str) -> Any:
+    try:
+        return schema.load(given)
+    except ValidationError as error:
+        raise InvalidInput(_problems(error.messages, ""), headline) from error
 
 
 def read_json(*, required: bool, empty: Any = MappingProxyType({})) -> Any:

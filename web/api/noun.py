@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, TypeVar
 
 from flask import Response, current_app
@@ -12,7 +13,7 @@ from marshmallow import Schema
 
 from orchestrator.domain.roles import Role
 from orchestrator.store.reads import Page
-from web.api.bodies import JSON, Parser
+from web.api.bodies import JSON, read_body, read_query
 from web.api.fields import NoQuery
 from web.auth import current_identity, require
 from web.problems import slug_of
@@ -27,8 +28,6 @@ _OF_BODIES = (400, 413, 415)
 
 class Noun(Blueprint):  # type: ignore[misc]
     """Routes that belong together. `title` is what the document lists them under."""
-
-    ARGUMENTS_PARSER = Parser()
 
     def __init__(self, title: str, description: str) -> None:
         super().__init__(f"api-{title}", __name__, url_prefix=PREFIX, description=description)
@@ -66,35 +65,55 @@ class Noun(Blueprint):  # type: ignore[misc]
         """
 
         def register(view: View) -> View:
-            wrapped: Any = view
-            if body is not None:
-                needed = any(field.required for field in body().fields.values())
-                wrapped = self.arguments(body, location="json", required=needed)(wrapped)
-            wrapped = self.arguments(query, location="query")(wrapped)
-            for code in (status, *also):
-                wrapped = self.response(code, answer, content_type=content_type)(wrapped)
             taken = _OF_BODIES if body is not None else ()
             low = () if role is Role.VIEWER else (403,)
-            for code in sorted({*ALWAYS, *low, *taken, *refused}):
-                wrapped = self.alt_response(code, response=slug_of(code))(wrapped)
-            wrapped = self.doc(**{"x-role": str(role), **(doc or {})})(wrapped)
-            self.route(rule, methods=[method], tags=[self.title])(require(role)(_rated(wrapped)))
+            codes = sorted({*ALWAYS, *low, *taken, *refused})
+            told = self._told(view, query, body, [(code, answer, content_type) for code in (status, *also)], codes)
+            told = self.doc(**{"x-role": str(role), **(doc or {})})(told)
+            asked = _asked(view, query(), body() if body is not None else None)
+            asked.__dict__["_apidoc"] = told._apidoc
+            self.route(rule, methods=[method], tags=[self.title])(require(role)(asked))
             return view
 
         return register
 
+    def _told(
+        self,
+        view: Callable[..., Any],
+        query: type[Schema],
+        body: type[Schema] | None,
+        answers: Sequence[tuple[int, Any, str | None]],
+        refused: Sequence[int],
+    ) -> Any:
+        """What flask-smorest is to write into the document. Its wrappers are not called: they cost each request."""
 
-def _rated(view: Callable[..., Any]) -> Callable[..., Any]:
-    """The view, as often as its asker may call it."""
+        def told() -> None: ...
 
-    def rated(*args: Any, **given: Any) -> Any:
+        told.__doc__ = view.__doc__
+        wrapped: Any = told
+        if body is not None:
+            needed = any(field.required for field in body().fields.values())
+            wrapped = self.arguments(body(), location="json", required=needed)(wrapped)
+        wrapped = self.arguments(query(), location="query")(wrapped)
+        for code, answer, content_type in answers:
+            wrapped = self.response(code, answer, content_type=content_type)(wrapped)
+        for code in refused:
+            wrapped = self.alt_response(code, response=slug_of(code))(wrapped)
+        return wrapped
+
+
+def _asked(view: Callable[..., Any], query: Schema, body: Schema | None) -> Callable[..., Any]:
+    """The view with what it is asked, as often as its asker may."""
+
+    @wraps(view)
+    def asked(**names: Any) -> Any:
         rates: Rates = current_app.extensions["orchestrator.rates"]
         rates.take(current_identity().token_id)
-        return view(*args, **given)
+        if body is None:
+            return view(read_query(query), **names)
+        return view(read_query(query), read_body(body), **names)
 
-    rated.__dict__.update(view.__dict__)
-    rated.__name__, rated.__doc__ = view.__name__, view.__doc__
-    return rated
+    return asked
 
 
 def answered(value: Any, status: int = 200, **headers: str) -> Response:

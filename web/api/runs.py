@@ -13,12 +13,13 @@ from orchestrator.domain.states import RunStatus
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
-from orchestrator.store.reads import RunFilters, get_run, list_runs
+from orchestrator.services.view import view
+from orchestrator.store.reads import RunFilters, list_runs
 from web.api.fields import AnyJson, Count, Name, OfApp, Paged, Strict, Text, When, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.base import Shape, texts
 from web.api.shapes.runs import RunPage, RunShape
-from web.api.use import app_seen, db, engine, looking_at
+from web.api.use import app_seen, check_app, db, engine
 from web.auth import actor
 
 runs = Noun("runs", "Runs of workflows: find them, start them, look at one.")
@@ -159,9 +160,9 @@ def start_of_workflow(query: dict[str, Any], body: dict[str, Any], name: str) ->
 def _started(workflow: str, body: Mapping[str, Any]) -> Response:
     options = StartOptions(app_seen(body["app"]), body["tags"], _key(body), body["revision"], actor=actor())
     made = start(engine(), workflow, body["input"], options)
-    with db().transaction() as conn:
-        run = get_run(conn, made.run_id)
-    return answered(run, 201 if made.created else 200, Location=url_for("api-runs.show", run_id=made.run_id))
+    return answered(
+        view(engine(), made.run_id), 201 if made.created else 200, Location=url_for("api-runs.show", run_id=made.run_id)
+    )
 
 
 def _key(body: Mapping[str, Any]) -> str | None:
@@ -187,5 +188,6 @@ def start_batch(query: dict[str, Any], body: dict[str, Any]) -> Response:
 @runs.get("/runs/<run_id>", RunShape, refused=(404,))
 def show(query: dict[str, Any], run_id: str) -> Response:
     """Show a run"""
-    with looking_at(run_id) as conn:
-        return answered(get_run(conn, run_id))
+    run = view(engine(), run_id)
+    check_app(run["app"], run_id)
+    return answered(run)

@@ -54,7 +54,11 @@ def looking_at(run_id: str) -> Iterator[Any]:
 
 def check_run(conn: Any, run_id: str) -> None:
     """Raises `NotFound` for a run that is not there for who asks."""
-    app = run_app(conn, run_id)
+    check_app(run_app(conn, run_id), run_id)
+
+
+def check_app(app: str, run_id: str) -> None:
+    """Raises `NotFound` for a run of another app than that of the token."""
     own = current_identity().app
     if own is not None and name_key(app) != name_key(own):
         raise unknown_run(run_id)

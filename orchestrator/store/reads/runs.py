@@ -44,15 +44,15 @@ class RunFilters:
     ids: Sequence[str] = ()
 
 
-_SHAPE = """
+SHAPE = """
 SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, r.status, r.input, r.output,
   r.error, r.tags, r.created_at, r.started_at, r.finished_at, r.pause_reason, r.root_id, r.parent_run_id,
   ps.name AS parent_step, ps.item_index AS parent_item, r.depth, r.rerun_of_id
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
 JOIN apps a ON a.id = r.app_id LEFT JOIN workflow_run_steps ps ON ps.id = r.parent_step_id
 """
-_ONE = text(f"{_SHAPE} WHERE r.id = :id")
-_THESE = text(f"{_SHAPE} WHERE r.id = ANY(CAST(:ids AS uuid[])) ORDER BY r.id DESC")
+_ONE = text(f"{SHAPE} WHERE r.id = :id")
+_THESE = text(f"{SHAPE} WHERE r.id = ANY(CAST(:ids AS uuid[])) ORDER BY r.id DESC")
 
 
 def get_run(conn: Connection, run_id: str) -> dict[str, Any]:
@@ -217,10 +217,13 @@ def workflow_ids(conn: Connection, name: str) -> list[str]:
 def _shape_all(conn: Connection, rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
     schemas = load_schemas(conn, [row.revision_id for row in rows])
     counts = count_steps(conn, [row.id for row in rows])
-    return [_shape(row, secrets_of(schemas.get(str(row.revision_id)), row.input), counts[str(row.id)]) for row in rows]
+    return [
+        shape_run(row, secrets_of(schemas.get(str(row.revision_id)), row.input), counts[str(row.id)]) for row in rows
+    ]
 
 
-def _shape(row: Row[Any], secrets: RunSecrets, counts: Mapping[str, int]) -> dict[str, Any]:
+def shape_run(row: Any, secrets: RunSecrets, counts: Mapping[str, int]) -> dict[str, Any]:
+    """A run as every interface shows it."""
     return {
         "id": str(row.id),
         "workflow": row.workflow,
