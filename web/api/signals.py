@@ -14,7 +14,7 @@ from orchestrator.services.signal import Signaled, signal
 from orchestrator.store.reads import list_approvals
 from orchestrator.store.reads.page import iso
 from web.api.bodies import read_json
-from web.api.fields import OfApp, Paged, Strict, Text
+from web.api.fields import Count, OfApp, Paged, Strict, Text
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.acts import ApprovalPage, SignaledShape
 from web.api.use import app_seen, check_acts_on, db, engine
@@ -40,6 +40,9 @@ class DecisionBody(Strict):
 
     fields = fields.Dict(  # type: ignore[assignment]
         load_default=dict, metadata={"description": "What was filled in, by the field's name."}
+    )
+    item = Count(
+        load_default=None, allow_none=True, metadata={"description": "The index, where each item of the step asks."}
     )
     comment = Text(load_default=None, allow_none=True, most=10_000)
 
@@ -84,10 +87,11 @@ def reject(query: dict[str, Any], body: dict[str, Any], run_id: str, step: str) 
 
 def _decided(run_id: str, step: str, approved: bool, body: dict[str, Any]) -> Response:
     check_acts_on(run_id)
-    made = decide(engine(), run_id, step, approved, body["fields"], comment=body["comment"], actor=actor())
+    options = {"comment": body["comment"], "item": body["item"]}
+    made = decide(engine(), run_id, step, approved, body["fields"], **options, actor=actor())
     return answered(_shown(made))
 
 
 def _shown(made: Signaled) -> dict[str, Any]:
     earlier = None if made.earlier is None else asdict(made.earlier) | {"sent_at": iso(made.earlier.sent_at)}
-    return {"id": made.id, "step": made.step, "earlier": earlier}
+    return {"id": made.id, "step": made.step, "item": made.item, "earlier": earlier}

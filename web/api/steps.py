@@ -9,10 +9,10 @@ from marshmallow import fields
 
 from orchestrator.domain.states import StepStatus
 from orchestrator.services.why import why
-from orchestrator.store.reads import get_step, list_attempts, list_items, list_steps, run_now
-from web.api.fields import Paged, one_of
+from orchestrator.store.reads import get_item, get_step, list_attempts, list_items, list_steps, run_now
+from web.api.fields import Count, Paged, Strict, one_of
 from web.api.noun import Noun, answered, paged
-from web.api.shapes.runs import AttemptsShape, ItemPage, StepPage, StepShape, WhyShape
+from web.api.shapes.runs import AttemptsShape, ItemPage, ItemShape, StepPage, StepShape, WhyShape
 from web.api.use import engine, looking_at
 
 steps = Noun("steps", "Steps of a run, in the order of its graph.")
@@ -24,6 +24,12 @@ class StepsQuery(Paged):
     status = fields.List(
         one_of(StepStatus), load_default=(), metadata={"description": "With this status; several: any of them."}
     )
+
+
+class ItemQuery(Strict):
+    """Of what."""
+
+    item = Count(load_default=None, metadata={"description": "Of the item with this index, in place of the step."})
 
 
 def _statuses(query: dict[str, Any]) -> list[StepStatus]:
@@ -57,16 +63,23 @@ def items(query: dict[str, Any], run_id: str, step: str) -> Response:
         return paged(list_items(conn, run_id, step, _statuses(query), query["after"], query["limit"]))
 
 
-@steps.get("/runs/<run_id>/steps/<step>/attempts", AttemptsShape, refused=(404,))
-def attempts(query: dict[str, Any], run_id: str, step: str) -> Response:
-    """List the attempts of a step that have ended"""
+@steps.get("/runs/<run_id>/steps/<step>/items/<int(max=2147483647):index>", ItemShape, refused=(404,))
+def item(query: dict[str, Any], run_id: str, step: str, index: int) -> Response:
+    """Show an item of a step"""
     with looking_at(run_id) as conn:
-        return answered({"items": list_attempts(conn, run_id, step)})
+        return answered(get_item(conn, run_id, step, index))
 
 
-@steps.get("/runs/<run_id>/steps/<step>/why", WhyShape, refused=(404,))
+@steps.get("/runs/<run_id>/steps/<step>/attempts", AttemptsShape, query=ItemQuery, refused=(404,))
+def attempts(query: dict[str, Any], run_id: str, step: str) -> Response:
+    """List the attempts of a step, or of an item of it, that have ended"""
+    with looking_at(run_id) as conn:
+        return answered({"items": list_attempts(conn, run_id, step, query["item"])})
+
+
+@steps.get("/runs/<run_id>/steps/<step>/why", WhyShape, query=ItemQuery, refused=(404,))
 def why_not(query: dict[str, Any], run_id: str, step: str) -> Response:
-    """Tell why a step is not running"""
+    """Tell why a step, or an item of it, is not running"""
     with looking_at(run_id) as conn:
         plan = engine().plans.get(conn, run_now(conn, run_id).revision_id)
-        return answered({"run_id": run_id, "step": step, "why": why(conn, plan, run_id, step)})
+        return answered({"run_id": run_id, "step": step, "why": why(conn, plan, run_id, step, query["item"])})

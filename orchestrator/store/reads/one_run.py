@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
 from orchestrator.store.db import Call
 from orchestrator.store.item_columns import STEPS_ONLY
-from orchestrator.store.reads.runs import SHAPE, shape_run
+from orchestrator.store.reads.runs import COLUMNS, SHAPE, shape_run
 from orchestrator.store.reads.secrets import secrets_of
 
 _ONE = f"""
@@ -23,29 +24,7 @@ FROM ({SHAPE} WHERE r.id = %s) shown
 Schemas = Callable[[str], tuple[Any, Any]]
 
 
-class _Row(NamedTuple):
-    """The columns of `SHAPE` in their order, and `counts`."""
-
-    id: str
-    revision_id: str
-    workflow: str
-    revision: int
-    app: str
-    status: str
-    input: Any
-    output: Any
-    error: Any
-    tags: Any
-    created_at: Any
-    started_at: Any
-    finished_at: Any
-    pause_reason: Any
-    root_id: str
-    parent_run_id: str | None
-    parent_step: str | None
-    depth: int
-    rerun_of_id: str | None
-    counts: dict[str, int] | None
+_NAMES = (*COLUMNS, "counts")
 
 
 def view_run(call: Call, run_id: str, schemas: Schemas) -> dict[str, Any]:
@@ -53,5 +32,5 @@ def view_run(call: Call, run_id: str, schemas: Schemas) -> dict[str, Any]:
     rows = call(_ONE, [run_id]) if is_id(run_id) else []
     if not rows:
         raise unknown_run(run_id)
-    row = _Row(*rows[0])
+    row = SimpleNamespace(**dict(zip(_NAMES, rows[0], strict=True)))
     return shape_run(row, secrets_of(schemas(row.revision_id), row.input), row.counts or {})

@@ -44,10 +44,31 @@ class RunFilters:
     ids: Sequence[str] = ()
 
 
-SHAPE = """
-SELECT r.id, r.revision_id, w.name AS workflow, v.number AS revision, a.name AS app, r.status, r.input, r.output,
-  r.error, r.tags, r.created_at, r.started_at, r.finished_at, r.pause_reason, r.root_id, r.parent_run_id,
-  ps.name AS parent_step, ps.item_index AS parent_item, r.depth, r.rerun_of_id
+# The columns of a run's row by their names.
+COLUMNS = {
+    "id": "r.id",
+    "revision_id": "r.revision_id",
+    "workflow": "w.name",
+    "revision": "v.number",
+    "app": "a.name",
+    "status": "r.status",
+    "input": "r.input",
+    "output": "r.output",
+    "error": "r.error",
+    "tags": "r.tags",
+    "created_at": "r.created_at",
+    "started_at": "r.started_at",
+    "finished_at": "r.finished_at",
+    "pause_reason": "r.pause_reason",
+    "root_id": "r.root_id",
+    "parent_run_id": "r.parent_run_id",
+    "parent_step": "ps.name",
+    "parent_item": "ps.item_index",
+    "depth": "r.depth",
+    "rerun_of_id": "r.rerun_of_id",
+}
+SHAPE = f"""
+SELECT {", ".join(f"{column} AS {name}" for name, column in COLUMNS.items())}
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
 JOIN apps a ON a.id = r.app_id LEFT JOIN workflow_run_steps ps ON ps.id = r.parent_step_id
 """

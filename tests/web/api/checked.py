@@ -10,7 +10,7 @@ from typing import Any
 
 from flask import Flask, Response, request
 from jsonschema import Draft202012Validator, FormatChecker
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 from werkzeug.test import TestResponse
 
@@ -28,9 +28,7 @@ class Checked:
         self.client = app.test_client()
         self.document: dict[str, Any] = self.client.get("/api/v1/openapi.json").get_json()
         contents = _closed(self.document)
-        self._registry: Registry[Any] = Registry().with_resource(
-            _DOCUMENT, Resource(contents=contents, specification=DRAFT202012)
-        )
+        self._registry: Registry[Any] = Registry().with_resource(_DOCUMENT, DRAFT202012.create_resource(contents))
         self.seen: Seen = set()
 
     def operations(self) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -15,6 +15,7 @@ from web.api.shapes.base import (
     json_value,
     many,
     number,
+    number_or_null,
     page_of,
     text,
     text_or_null,
@@ -47,12 +48,14 @@ class EarlierShape(Shape):
 class SignaledShape(Shape):
     id = number()
     step = text_or_null("The step that has taken it; null: it is kept.")
+    item = number_or_null("The index of the step's item that has taken it.")
     earlier = a_or_null(EarlierShape, "One of the same name that came before.")
 
 
 class ApprovalShape(Shape):
     run_id = id_of()
     step = text()
+    item = number_or_null("The index of the step's item that asks.")
     workflow = text()
     app = text()
     since = at()

@@ -53,7 +53,7 @@ class RunShape(Shape):
     depth = number("How deep below its root.")
     counts = counts("How many of its steps are in each status that occurs.")
     parent_step = text_or_null("The step that started it.")
-    parent_item = number_or_null("The index of that step's item, if one has started it.")
+    parent_item = number_or_null("The index of the item of that step that did.")
     rerun_of = id_or_null("The run it repeats.")
 
 
@@ -99,8 +99,8 @@ class StepShape(AttemptedShape):
 class ItemShape(AttemptedShape):
     id = id_of()
     index = number()
-    item = hidden_json("The element, or a list of some with `batch_size`.")
     child_run_id = id_or_null("The run it started last.")
+    item = hidden_json("The element, or a list of some with `batch_size`.")
 
 
 class AttemptShape(Shape):
@@ -149,7 +149,7 @@ class RelativeShape(Shape):
     depth = number()
     parent_run_id = id_or_null()
     step = text_or_null("The step that started it.")
-    item = number_or_null("The index of its item, if one has.")
+    item = number_or_null("The index of the item of that step that did.")
     started_at = at_or_null()
     finished_at = at_or_null()
     level = number("How deep below the run that was asked for, which has 0.")
