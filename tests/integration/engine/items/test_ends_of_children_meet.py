@@ -40,7 +40,7 @@ def under_way(hands: Hands, **items: Any) -> tuple[str, list[str], list[Any]]:
 
 def test_children_of_items_complete_while_they_and_their_parent_are_canceled(db: Database) -> None:
     hands, chance = Hands(db), random.Random(7)
-    for _ in range(soaked(15, 300)):
+    for _ in range(soaked(15, 150)):
         run_id, children, held = under_way(hands, fail_fast=chance.random() < 0.5)
         assert (len(children), len(held)) == (ITEMS, ITEMS + 1)
         acts: list[Callable[[], Any]] = [partial(hands.settle_all, [one]) for one in held]

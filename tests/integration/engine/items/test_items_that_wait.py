@@ -104,7 +104,7 @@ def test_an_event_that_does_not_come_ends_its_item_as_on_timeout_says() -> None:
 
 
 def test_a_signal_that_comes_as_an_item_is_suspended_is_never_lost(hands: Hands) -> None:
-    for _ in range(soaked(12, 200)):
+    for _ in range(soaked(12, 100)):
         run_id = hands.start(document(each([1, 2], wait_for={"event": "go-{{ item }}"})))
         for claimed in hands.claim():
             hands.settle(claimed)
@@ -177,7 +177,7 @@ def test_the_client_decides_for_an_item(hands: Hands) -> None:
 
 
 def test_two_decisions_for_an_item_at_one_moment_are_one(hands: Hands) -> None:
-    for _ in range(soaked(4, 100)):
+    for _ in range(soaked(4, 60)):
         run_id = hands.start(document(each([1, 2], wait_for=ask())))
         hands.work()
         refused: list[str] = []

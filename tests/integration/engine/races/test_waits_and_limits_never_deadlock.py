@@ -169,7 +169,7 @@ def test_every_kind_of_step_under_every_verb(db: Database, graph: Callable[..., 
 
     def act() -> None:
         try:
-            operator(hands, soaked(4, TURNS) if graph is fans else TURNS)
+            operator(hands, soaked(4, 10) if graph is fans else TURNS)
         finally:
             left.pop()
 
