@@ -6,7 +6,6 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from typing import Any
 from flask import Flask, current_app, g, url_for
 
 from orchestrator.domain.roles import Role
-from orchestrator.domain.times import duration
 from orchestrator.domain.words import reason_in_words
 from web.cookies import csrf_token
+from web.lasting import between
 from web.looks import ICONS, status_word
 from web.pages.approval_fields import fields_of
 from web.pages.places import places
@@ -41,11 +40,6 @@ def install_templating(app: Flask) -> None:
 def utc(iso: str) -> str:
     """What a browser without script shows: `2026-11-30 03:15:20 UTC`."""
     return f"{iso[:19].replace('T', ' ')} UTC"
-
-
-def between(start: str | datetime, end: str | datetime) -> str:
-    """How long from one moment to the other, in words."""
-    return duration((_moment(end) - _moment(start)).total_seconds())
 
 
 def pretty(value: Any) -> str:
@@ -91,10 +85,6 @@ def workflow_url(name: str, app: str | None) -> str:
     if "workflow.show" in current_app.view_functions:
         return url_for("workflow.show", name=name, app=app)
     return url_for("runs.index", workflow=name)
-
-
-def _moment(at: str | datetime) -> datetime:
-    return datetime.fromisoformat(at) if isinstance(at, str) else at
 
 
 def _stamp(endpoint: str, values: dict[str, Any]) -> None:

@@ -68,6 +68,7 @@ def act_on_portion(
 
 def fitting(verb: Verb, filters: RunFilters) -> RunFilters:
     """The filters; where they name no status, those the verb is meant for. Raises `InvalidInput` without a filter."""
-    if filters == RunFilters(app=filters.app):
+    given = replace(filters, app=None, statuses=(), tags=tuple(filters.tags), ids=tuple(filters.ids))
+    if given == RunFilters() and not filters.statuses:
         raise InvalidInput([Problem("", "choose runs, or name at least one filter: all runs are never meant")], verb)
     return filters if filters.statuses else replace(filters, statuses=sorted(FITS[verb]))

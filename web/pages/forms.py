@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.domain.limits import LIMITS
-from orchestrator.domain.loading.json_text import load_json
+from orchestrator.domain.loading.json_text import NotJson, load_json
 from orchestrator.errors import InvalidDefinition, InvalidInput, OrchestratorError, Problem
 
 
@@ -17,9 +17,11 @@ def json_field(given: Mapping[str, str], name: str, errors: dict[str, str], *, e
         return empty
     try:
         return load_json(words, LIMITS)
+    except NotJson as error:
+        errors[name] = f"This is not JSON: {_all(error.error)}"
     except InvalidDefinition as error:
-        errors[name] = f"This is not JSON: {'; '.join(map(str, error.problems))}"
-        return empty
+        errors[name] = f"This JSON cannot be taken: {_all(error)}"
+    return empty
 
 
 def beside(error: OrchestratorError, fields: Mapping[str, str]) -> dict[str, str]:
@@ -30,6 +32,10 @@ def beside(error: OrchestratorError, fields: Mapping[str, str]) -> dict[str, str
     for problem in error.problems:
         found.setdefault(_field(problem, fields), []).append(str(problem))
     return {name: "; ".join(told) for name, told in found.items()}
+
+
+def _all(error: InvalidDefinition) -> str:
+    return "; ".join(map(str, error.problems))
 
 
 def _field(problem: Problem, fields: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from orchestrator.domain.times import duration
 from orchestrator.store.reads import StepBrief
 from orchestrator.store.reads.step_rows import Span
+from web.lasting import between
 
 WIDTH = 1000.0
 _LEAST = 2.0
@@ -55,7 +56,7 @@ def draw_timeline(steps: Sequence[StepBrief], spans: Sequence[Span], now: dateti
 
 
 def _bar(span: Span, x: float, width: float, now: datetime) -> Bar:
-    lasted = duration(((span.until or now) - span.since).total_seconds())
+    lasted = between(span.since, span.until or now)
     status = _LIKE.get(span.kind, span.kind)
     words = {"queued": "ready, waiting to be started", "retry": "waiting for the next attempt"}
     told = words.get(span.kind) or f"attempt {span.attempt}: {span.kind.replace('_', ' ')}"

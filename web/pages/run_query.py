@@ -77,7 +77,7 @@ class RunQuery:
         """For the runs of `app`, or of the app the address names."""
         return RunFilters(
             workflow=self.workflow or None,
-            statuses=[RunStatus(status) for status in self.statuses],
+            statuses=tuple(RunStatus(status) for status in self.statuses),
             app=app,
             tags=self.tags,
             created_after=self.since or (now - RANGES[self.range] if self.range else None),

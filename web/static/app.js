@@ -14,6 +14,7 @@
 
   ui.duration = (seconds) => {
     seconds = Math.max(0, seconds);
+    if (seconds < 0.0995) return `${Math.round(seconds * 1000)} ms`;
     if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
     const whole = Math.round(seconds), two = (n) => String(n).padStart(2, "0");
     if (whole < 60) return `${whole} s`;

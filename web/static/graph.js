@@ -68,7 +68,7 @@
       group.append(make("text", { class: "note end", x: w - 8, y: 32 }, `${items[1]}/${items[0]}`));
     } else {
       const held = states?.held.includes(position) && !DONE.includes(seen.status) ? "held · " : "";
-      group.append(make("text", { class: "note", x: 28, y: 33 }, cut(held + word(seen.status) + (node.note ? ` · ${node.note}` : ""), 25)));
+      group.append(make("text", { class: "note", x: 28, y: 33 }, cut(held + word(seen.status) + (node.note ? ` · ${node.note}` : ""), 23)));
     }
     if (child && !seen.counts) {
       const link = make("a", { href: child.id, class: "child" });
@@ -161,7 +161,7 @@
     fit();
     if (view.k >= NEAR) return;
     const wanted = chart.nodes.findIndex((node) => ["failed", "running", "waiting"].includes(look(node).status));
-    if (chart.nodes.length <= 60) { view.k = 0.8; center(Math.max(wanted, 0)); }
+    if (chart.nodes.length <= 60) { view.k = 0.8; center(Math.max(wanted, 0)); view.x -= box.width / 4; place(true); }
   }
   function zoom(factor, x = box.width / 2, y = box.height / 2) {
     const k = Math.max(0.01, Math.min(view.k * factor, 2.5));
@@ -275,17 +275,6 @@
   });
 
   // Statuses, while the run goes on and somebody looks.
-  function legend() {
-    const place = root.querySelector("[data-graph-legend]"), counts = {};
-    for (const letter of states.letters) if (states.names[letter]) counts[states.names[letter]] = (counts[states.names[letter]] || 0) + 1;
-    place.replaceChildren(...Object.keys(counts).map((status) => {
-      const span = document.createElement("span"), icon = make("svg", { class: "icon", "aria-hidden": "true" });
-      span.className = `status bare s-${status}`;
-      icon.append(make("use", { href: `#i-${status}` }));
-      span.append(icon, `${counts[status].toLocaleString()} ${word(status)}`);
-      return span;
-    }));
-  }
   async function ask() {
     clearTimeout(timer);
     if (!document.hidden) {
@@ -296,7 +285,6 @@
         if (answer.status === 200) {
           const before = states?.status;
           states = await answer.json();
-          legend();
           if (chart && fitted) place(true);
           if (before && before !== states.status) document.dispatchEvent(new CustomEvent("run:status", { detail: states.status }));
         } else if (!answer.ok) throw new Error(answer.status);

@@ -25,7 +25,7 @@ def chart(plan: Plan) -> dict[str, Any]:
     """
     groups = _groups(plan)
     layout = lay_out_graph(_graph(plan, groups))
-    nodes = [_node(plan, group) for group in groups]
+    nodes = [_box(plan, group) for group in groups]
     for item in _placed(layout):
         nodes[item.position or 0] |= {"x": item.column * COLUMN, "y": round(item.y * ROW, 1)}
     lines = [_line(plan, groups, route) for route in layout.routes]
@@ -68,7 +68,7 @@ def _placed(layout: Layout) -> Iterator[Item]:
         yield from (item for item in column if item.position is not None)
 
 
-def _node(plan: Plan, group: range) -> dict[str, Any]:
+def _box(plan: Plan, group: range) -> dict[str, Any]:
     if len(group) > 1:
         label = f"{len(group):,} steps"
         return {"name": label, "label": label, "kind": "layer", "note": "", "positions": [group[0], group[-1]]}
