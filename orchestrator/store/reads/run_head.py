@@ -14,7 +14,7 @@ from orchestrator.store.reads.hindrance import who_did
 @dataclass(frozen=True, slots=True)
 class RunHead:
     """`above`: the runs it is below, the topmost first, each with `id`, `workflow`, `app`, and `step`, its step that
-    started the next; `before`: the run of the same workflow and app that was started before it."""
+    started the next; `before`: the run of the same workflow and app that was started before it, if it is near."""
 
     tags: list[str]
     started_by: str | None
@@ -24,9 +24,12 @@ class RunHead:
 
 
 _RUN = text("""
-SELECT r.tags, r.rerun_of_id, (SELECT b.id FROM workflow_runs b
-  WHERE b.workflow_id = r.workflow_id AND b.app_id = r.app_id AND b.id < r.id ORDER BY b.id DESC LIMIT 1) AS before
-FROM workflow_runs r WHERE r.id = :id
+SELECT tags, rerun_of_id, workflow_id, app_id FROM workflow_runs WHERE id = :id
+""")
+# In the order of the index of a workflow's runs, which the planner would else leave for that of all runs.
+_BEFORE = text("""
+SELECT b.id FROM (SELECT id, app_id FROM workflow_runs WHERE workflow_id = :workflow_id AND id < :id
+  ORDER BY workflow_id DESC, id DESC LIMIT 100) b WHERE b.app_id = :app_id ORDER BY b.id DESC LIMIT 1
 """)
 _ABOVE = text("""
 WITH RECURSIVE above AS (
@@ -47,11 +50,12 @@ def run_head(conn: Connection, run_id: str) -> RunHead:
     row = conn.execute(_RUN, {"id": run_id}).first()
     if row is None:
         raise unknown_run(run_id)
+    before = conn.execute(_BEFORE, {"id": run_id, "workflow_id": row.workflow_id, "app_id": row.app_id}).scalar()
     above = [{**above._mapping} | {"id": str(above.id)} for above in conn.execute(_ABOVE, {"id": run_id})]
     return RunHead(
         list(row.tags),
         who_did(conn, run_id, "run.started"),
         str(row.rerun_of_id) if row.rerun_of_id else None,
         above,
-        str(row.before) if row.before else None,
+        str(before) if before else None,
     )
