@@ -7,7 +7,7 @@
   const NS = "http://www.w3.org/2000/svg";
   const canvas = root.querySelector("svg.graph-canvas"), world = root.querySelector("[data-world]");
   const note = root.querySelector("[data-graph-note]"), said = root.querySelector("[data-graph-said]");
-  const NEAR = 0.42; // nodes are drawn with words from this scale on
+  const NEAR = 0.5; // nodes are drawn with words from this scale on
   const DONE = ["succeeded", "failed", "canceled", "skipped", "upstream_failed"];
   // Of a layer, the first of these that occurs is what it is drawn like.
   const LOUD = ["failed", "running", "waiting", "queued", "ready", "upstream_failed", "canceled", "pending", "succeeded", "skipped"];
@@ -79,6 +79,11 @@
     group.append(make("title", {}, told(node, seen)));
     return group;
   }
+  const made = new Map(); // the elements of nodes, until something about them changes
+  function once(node, index) {
+    if (!made.has(index)) made.set(index, element(node, index));
+    return made.get(index);
+  }
   function path(points) {
     let [x, y] = points, d = `M${x} ${y}`;
     for (let i = 2; i < points.length; i += 2) {
@@ -99,11 +104,13 @@
   function draw(force) {
     if (!chart) return;
     const near = view.k >= NEAR;
-    if (!force && drawn && drawn.near === near && (!near || within(sight(0), drawn.area))) return;
-    const area = near ? sight(0.75) : [-1e9, -1e9, 1e9, 1e9];
-    drawn = { near, area };
+    const deeper = drawn && view.k > 1.5 * drawn.k; // what is drawn is much more than what is seen
+    if (!force && drawn && drawn.near === near && (!near || (within(sight(0), drawn.area) && !deeper))) return;
+    if (force) made.clear();
+    const area = near ? sight(0.3) : [-1e9, -1e9, 1e9, 1e9];
+    drawn = { near, area, k: view.k };
     const [w, h] = chart.size, inside = (n) => n.x + w >= area[0] && n.y + h >= area[1] && n.x <= area[2] && n.y <= area[3];
-    const lines = { success: "", failure: "", complete: "", skipped: "" }, words = [];
+    const lines = { success: "", failure: "", complete: "", skipped: "", own: "" }, words = [];
     for (const line of chart.lines) {
       const [source, target, on, text, points] = line;
       const a = chart.nodes[source], b = chart.nodes[target];
@@ -111,11 +118,12 @@
       const top = (line.top ??= Math.min(...points.filter((_, i) => i % 2))), bottom = (line.bottom ??= Math.max(...points.filter((_, i) => i % 2)));
       if (bottom < area[1] || top > area[3]) continue;
       lines[on] += (line.d ??= path(points));
+      if (source === at || target === at) lines.own += line.d;
       if (text && near) words.push(make("text", { class: "on", x: b.x - 30, y: (points.at(-1) + points.at(-3)) / 2 - 4 }, text));
     }
     const shapes = Object.entries(lines).filter(([, d]) => d).map(([on, d]) => make("path", { class: `line ${on}`, d, "marker-end": "none" }));
     let nodes;
-    if (near) nodes = chart.nodes.map((node, index) => (inside(node) ? element(node, index) : null)).filter(Boolean);
+    if (near) nodes = chart.nodes.map((node, index) => (inside(node) ? once(node, index) : null)).filter(Boolean);
     else {
       const far = {};
       chart.nodes.forEach((node) => { const { status } = look(node); far[status] = (far[status] || "") + `M${node.x} ${node.y}h${w}v${h}h${-w}z`; });
@@ -134,7 +142,7 @@
     world.replaceChildren(...shapes, ...words, ...nodes);
   }
   function place(force) {
-    world.setAttribute("transform", `translate(${view.x.toFixed(2)} ${view.y.toFixed(2)}) scale(${view.k.toFixed(4)})`);
+    world.style.transform = `translate(${view.x.toFixed(2)}px, ${view.y.toFixed(2)}px) scale(${view.k.toFixed(4)})`;
     draw(force);
   }
   let waiting = false;
@@ -231,7 +239,7 @@
       view.x += event.clientX - last.clientX;
       view.y += event.clientY - last.clientY;
       moved += Math.abs(event.clientX - last.clientX) + Math.abs(event.clientY - last.clientY);
-      if (moved > 4) canvas.setPointerCapture(event.pointerId);
+      if (moved > 4) { canvas.setPointerCapture(event.pointerId); canvas.classList.add("moving"); }
       move();
     } else if (fingers.size === 2) {
       const [a, b] = [...fingers.values()], gap = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
@@ -240,7 +248,7 @@
       moved = 99;
     }
   });
-  for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, (event) => { fingers.delete(event.pointerId); pinch = 0; });
+  for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, (event) => { fingers.delete(event.pointerId); pinch = 0; canvas.classList.remove("moving"); });
   canvas.addEventListener("click", (event) => {
     const group = event.target.closest("[data-node]");
     if (moved > 4 || event.target.closest("a")) return;
