@@ -14,7 +14,13 @@ from web.lasting import between
 WIDTH = 1000.0
 _LEAST = 2.0
 # How an attempt ended, as the status it is drawn like.
-_LIKE = {"retry_later": "queued", "timed_out": "failed", "lost": "upstream_failed", "suspended": "waiting", "retry": "pending"}
+_LIKE = {
+    "retry_later": "queued",
+    "timed_out": "failed",
+    "lost": "upstream_failed",
+    "suspended": "waiting",
+    "retry": "pending",
+}
 _TICKS = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200, 86400, 604800)
 _MOST_TICKS = 8
 

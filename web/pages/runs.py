@@ -5,21 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import Response, redirect, request, url_for
+from flask import Response, current_app, redirect, request, url_for
 
 from orchestrator.domain.states import RunStatus
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.store.reads import RunFilters, find_run
 from orchestrator.store.reads.apps import list_apps
-from orchestrator.store.reads.histogram import Bucket, count_over_time
 from orchestrator.store.reads.run_rows import RunRows, list_run_rows
 from web.pages.frame import database, is_fragment, page_blueprint, render, scope
+from web.pages.over_time import OverTime, bars, totals
 from web.pages.run_query import RANGE_WORDS, RunQuery
 
 runs = page_blueprint("runs")
 
 _PAGE = 50
-_BUCKETS = 60
 _SHOWN_IN_PLACE = "runs-list"
 
 
@@ -45,13 +44,11 @@ def over_time() -> str:
     query, now = RunQuery.of(request.args), datetime.now(UTC)
     since, until = query.span(now)
     try:
-        with database().transaction() as conn:
-            buckets = count_over_time(conn, _filters(query, now), since, until, _BUCKETS)
+        buckets = _over_time().buckets(_filters(query, now), since, until, now)
     except NotFound:
         buckets = []
-    return render(
-        "runs/over_time.html", query=query, bars=_bars(query, buckets), buckets=buckets, total=_total(buckets)
-    )
+    values: dict[str, Any] = {"bars": bars(query, buckets), "buckets": buckets, "total": totals(buckets)}
+    return render("runs/over_time.html", query=query, **values)
 
 
 @runs.get("/runs/search")
@@ -86,30 +83,7 @@ def _apps() -> list[str]:
     return names if len(names) > 1 else []
 
 
-def _total(buckets: list[Bucket]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for bucket in buckets:
-        for status, count in bucket.counts.items():
-            total[status] = total.get(status, 0) + count
-    return total
-
-
-_ORDER = ("succeeded", "running", "pending", "paused", "canceling", "canceled", "failed")
-_HEIGHT = 64.0
-
-
-def _bars(query: RunQuery, buckets: list[Bucket]) -> list[dict[str, Any]]:
-    """A bar for each bucket, its parts from the bottom up; what went wrong is never too small to be seen."""
-    most = max((sum(bucket.counts.values()) for bucket in buckets), default=0) or 1
-    bars = []
-    for place, bucket in enumerate(buckets):
-        parts, y = [], _HEIGHT
-        for status in _ORDER:
-            count = bucket.counts.get(status, 0)
-            height = max(_HEIGHT * count / most, 2.0) if count else 0.0
-            y -= height
-            if count:
-                parts.append({"status": status, "y": f"{max(y, 0):.2f}", "height": f"{height:.2f}"})
-        target = query.with_(since=bucket.since, until=bucket.until).url()
-        bars.append({"x": place * 10, "parts": parts, "url": target, "bucket": bucket})
-    return bars
+def _over_time() -> OverTime:
+    """That of the application's database."""
+    made: OverTime = current_app.extensions.setdefault("orchestrator.over_time", OverTime(database()))
+    return made

@@ -294,6 +294,7 @@
           const before = states?.status;
           states = await answer.json();
           if (chart && fitted) place(true);
+          document.dispatchEvent(new CustomEvent("run:states", { detail: statusAt }));
           if (before && before !== states.status) document.dispatchEvent(new CustomEvent("run:status", { detail: states.status }));
         } else if (!answer.ok) throw new Error(answer.status);
         window.ui.stale("");

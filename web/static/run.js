@@ -32,6 +32,11 @@
     const tab = document.querySelector(`.tab[data-tab="${CSS.escape(event.key)}"]`);
     if (tab) tab.click();
   });
+  // A step whose status has changed is read anew.
+  document.addEventListener("run:states", (event) => {
+    const shown = drawer.querySelector("article[data-status]");
+    if (shown && !drawer.hidden && event.detail(Number(shown.dataset.position)) !== shown.dataset.status) open(Number(shown.dataset.position));
+  });
   document.addEventListener("run:status", () => window.htmx.trigger(document.body, "run:changed"));
   // Logs stay at their end while the reader is there.
   document.addEventListener("htmx:beforeSwap", (event) => {
