@@ -14,6 +14,7 @@ from flask_smorest.utils import prepare_response
 from orchestrator.config import Config
 from web.api.acts import acts
 from web.api.bulk import bulk
+from web.api.docs import docs
 from web.api.fields import MOST_INTEGER, WhichRevision
 from web.api.history import history
 from web.api.noun import PREFIX, Noun
@@ -102,6 +103,7 @@ def add_api(app: Flask, config: Config) -> Api:
     api.ma_plugin.converter.add_attribute_function(_which_revision)
     for noun in NOUNS:
         api.add(noun)
+    app.register_blueprint(docs)
     app.extensions["orchestrator.api"] = api
     app.extensions["orchestrator.streams"] = streams(config.api_streams)
     return api

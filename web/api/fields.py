@@ -11,6 +11,10 @@ from marshmallow import RAISE, Schema, ValidationError, fields, validate
 MOST_INTEGER = (1 << 31) - 1
 
 
+def absent() -> None:
+    """What a query has where nothing is said: in an address there is no null."""
+
+
 class Strict(Schema):
     """What a request may hold: a key that is not known is an error."""
 
@@ -104,7 +108,7 @@ class Paged(Strict):
 
     limit = Count(least=1, most=1000, load_default=100, metadata={"description": "At most so many."})
     after = Text(
-        load_default=None, metadata={"description": "Go on where the last page ended: the `next` of that page."}
+        load_default=absent, metadata={"description": "Go on where the last page ended: the `next` of that page."}
     )
 
 
@@ -112,7 +116,7 @@ class OfApp(Strict):
     """Which app is meant."""
 
     app = Name(
-        load_default=None,
+        load_default=absent,
         metadata={
             "description": "Of this app. A token of one app sees that one only; for it the others are not there."
         },

@@ -8,7 +8,7 @@ from flask import Response
 
 from orchestrator.domain.draw import FORMS, draw
 from orchestrator.store.reads import list_events, list_family, list_logs, run_now, step_statuses
-from web.api.fields import Count, Name, Paged, Strict, one_of
+from web.api.fields import Count, Name, Paged, Strict, absent, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.runs import EventPage, FamilyShape, GraphShape, LogPage
 from web.api.use import engine, looking_at
@@ -19,9 +19,9 @@ history = Noun("history", "What happened in a run, and its picture.")
 class LogsQuery(Paged):
     """Which lines."""
 
-    step = Name(load_default=None, metadata={"description": "Of this step, its items included."})
-    item = Count(load_default=None, metadata={"description": "Of the item with this index; with `step`."})
-    attempt = Count(load_default=None, metadata={"description": "Of the attempt with this number."})
+    step = Name(load_default=absent, metadata={"description": "Of this step, its items included."})
+    item = Count(load_default=absent, metadata={"description": "Of the item with this index; with `step`."})
+    attempt = Count(load_default=absent, metadata={"description": "Of the attempt with this number."})
 
 
 class FamilyQuery(Strict):

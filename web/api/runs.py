@@ -15,7 +15,7 @@ from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.services.view import view
 from orchestrator.store.reads import RunFilters, list_runs
-from web.api.fields import AnyJson, Count, Name, OfApp, Paged, Strict, Text, When, one_of
+from web.api.fields import AnyJson, Count, Name, OfApp, Paged, Strict, Text, When, absent, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.base import Shape, texts
 from web.api.shapes.runs import RunPage, RunShape
@@ -39,15 +39,15 @@ _REVISION = Count(least=1, load_default=None, allow_none=True, metadata={"descri
 class RunsQuery(Paged, OfApp):
     """Which runs: those for which all that is given holds."""
 
-    workflow = Name(load_default=None, metadata={"description": "Of this workflow."})
+    workflow = Name(load_default=absent, metadata={"description": "Of this workflow."})
     status = fields.List(
         one_of(RunStatus), load_default=(), metadata={"description": "With this status; several: any of them."}
     )
     tag = fields.List(Text(most=255), load_default=(), metadata={"description": "With this tag; several: all of them."})
-    created_after = When(load_default=None, metadata={"description": "Created at this time or later."})
-    created_before = When(load_default=None, metadata={"description": "Created before this time."})
-    error = Text(load_default=None, metadata={"description": "With this text in the message of the error."})
-    children_of = fields.UUID(load_default=None, metadata={"description": "Started by steps of this run."})
+    created_after = When(load_default=absent, metadata={"description": "Created at this time or later."})
+    created_before = When(load_default=absent, metadata={"description": "Created before this time."})
+    error = Text(load_default=absent, metadata={"description": "With this text in the message of the error."})
+    children_of = fields.UUID(load_default=absent, metadata={"description": "Started by steps of this run."})
     roots_only = fields.Boolean(load_default=False, metadata={"description": "Not started by a step of another run."})
 
 

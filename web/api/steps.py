@@ -10,7 +10,7 @@ from marshmallow import fields
 from orchestrator.domain.states import StepStatus
 from orchestrator.services.why import why
 from orchestrator.store.reads import get_item, get_step, list_attempts, list_items, list_steps, run_now
-from web.api.fields import Count, Paged, Strict, one_of
+from web.api.fields import Count, Paged, Strict, absent, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.runs import AttemptsShape, ItemPage, ItemShape, StepPage, StepShape, WhyShape
 from web.api.use import engine, looking_at
@@ -29,7 +29,7 @@ class StepsQuery(Paged):
 class ItemQuery(Strict):
     """Of what."""
 
-    item = Count(load_default=None, metadata={"description": "Of the item with this index, in place of the step."})
+    item = Count(load_default=absent, metadata={"description": "Of the item with this index, in place of the step."})
 
 
 def _statuses(query: dict[str, Any]) -> list[StepStatus]:

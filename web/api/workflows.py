@@ -17,7 +17,7 @@ from orchestrator.errors import Problem, ProblemsError
 from orchestrator.services.register import known_functions, register
 from orchestrator.services.unregister import unregister
 from orchestrator.store.reads import get_workflow, list_workflows
-from web.api.fields import Name, OfApp, Paged, Text
+from web.api.fields import Name, OfApp, Paged, Text, absent
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.workflows import (
     RegisteredShape,
@@ -51,7 +51,7 @@ class WorkflowsQuery(Paged, OfApp):
 class Owned(OfApp):
     """Whose workflow is meant: as an app sees it (its own, else its group's), or a group's own."""
 
-    group = Name(load_default=None, metadata={"description": "Of this group of apps, in place of an app."})
+    group = Name(load_default=absent, metadata={"description": "Of this group of apps, in place of an app."})
 
     @validates_schema
     def _one(self, given: dict[str, Any], **_: Any) -> None:
@@ -73,7 +73,7 @@ class DeleteQuery(Owned):
     force = fields.Boolean(
         load_default=False, metadata={"description": "Even with active runs, which go on, or of a pack."}
     )
-    reason = Text(load_default=None, metadata={"description": "Why, for the audit log."})
+    reason = Text(load_default=absent, metadata={"description": "Why, for the audit log."})
 
 
 def owner_seen(query: dict[str, Any]) -> dict[str, str | None]:
