@@ -11,7 +11,8 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Flask
-from werkzeug.routing import BaseConverter, ValidationError
+from werkzeug.exceptions import NotFound
+from werkzeug.routing import BaseConverter
 
 _RAW = ("RAW_URI", "REQUEST_URI")  # as gunicorn and others call it
 
@@ -22,12 +23,13 @@ class NameConverter(BaseConverter):
     regex = "[^/]+"
 
     def to_python(self, value: str) -> str:
+        # Not `ValidationError`: other methods of the same address would make a 405 of it.
         try:
             name = unquote_to_bytes(value).decode()
         except UnicodeDecodeError:
-            raise ValidationError from None
+            raise NotFound from None
         if not name.isprintable():
-            raise ValidationError
+            raise NotFound
         return name
 
     def to_url(self, value: object) -> str:

@@ -27,6 +27,16 @@ _PATIENCE_SECONDS = 60.0  # with a database that is away
 _LONGEST_SECONDS = 1800.0
 _AGAIN_MILLISECONDS = 2000
 _EVENTS = "text/event-stream"
+_EVENT = {
+    "type": "object",
+    "description": "One event; `data` is JSON.",
+    "properties": {
+        "event": {"enum": ["run", "step", "history", "end"]},
+        "id": {"type": "string"},
+        "data": {"type": "string"},
+        "retry": {"type": "integer"},
+    },
+}
 _LAST = {
     "name": "Last-Event-ID",
     "in": "header",
@@ -38,7 +48,7 @@ _LAST = {
 
 @stream.get(
     "/runs/<run_id>/stream",
-    {"type": "string"},
+    _EVENT,
     content_type=_EVENTS,
     refused=(404,),
     doc={"parameters": [_LAST], "responses": {"204": {"description": "The run is over, and all was told"}}},

@@ -32,16 +32,11 @@ from web.errors import Forbidden, UnsupportedBody
 workflows = Noun("workflows", "Definitions, each an immutable revision of its owner's workflow.")
 
 _KINDS = ("application/json", "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain")
-_DOCUMENT = {
-    "requestBody": {
-        "required": True,
-        "description": "The definition, JSON or YAML.",
-        "content": {
-            "application/json": {"schema": {"type": "object"}},
-            "application/yaml": {"schema": {"type": "string"}},
-        },
-    }
-}
+
+
+def _document(schema: dict[str, Any]) -> dict[str, Any]:
+    kinds = {kind: {"schema": schema} for kind in ("application/json", "application/yaml")}
+    return {"requestBody": {"required": True, "description": "The definition, JSON or YAML.", "content": kinds}}
 
 
 class WorkflowsQuery(Paged, OfApp):
@@ -102,7 +97,7 @@ def list_all(query: dict[str, Any]) -> Response:
 
 @workflows.post(
     "/workflows", RegisteredShape, role=Role.AUTHOR, status=201, also=(200,), query=RegisterQuery,
-    refused=(404, 409, 413, 415), doc=_DOCUMENT,
+    refused=(404, 409, 413, 415), doc=_document({"type": "object"}),
 )  # fmt: skip
 def register_one(query: dict[str, Any]) -> Response:
     """Register a definition
@@ -126,7 +121,7 @@ def register_one(query: dict[str, Any]) -> Response:
 
 
 @workflows.post(
-    "/workflows/validate", ValidatedShape, role=Role.VIEWER, query=OfApp, refused=(404, 413, 415), doc=_DOCUMENT
+    "/workflows/validate", ValidatedShape, role=Role.VIEWER, query=OfApp, refused=(404, 413, 415), doc=_document({})
 )
 def validate(query: dict[str, Any]) -> Response:
     """Check a definition
