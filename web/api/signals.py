@@ -60,7 +60,7 @@ def send(query: dict[str, Any], run_id: str, name: str) -> Response:
     return answered(_shown(signal(engine(), run_id, name, payload, actor=actor())))
 
 
-@signals.get("/approvals", ApprovalPage, query=ApprovalsQuery)
+@signals.get("/approvals", ApprovalPage, query=ApprovalsQuery, refused=(404,))
 def list_open(query: dict[str, Any]) -> Response:
     """List the approvals that wait for people, oldest first"""
     with db().transaction() as conn:

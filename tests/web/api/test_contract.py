@@ -175,7 +175,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
 }
 BODIES = {key for key, sample in SAMPLES.items() if sample.body is not None}
 # What is found by an `app`, and is 404 for an app that is not there.
-BY_APP = {("GET", "/workflows"), ("GET", "/runs"), ("POST", "/workflows/validate")}
+BY_APP = {("GET", "/workflows"), ("GET", "/runs"), ("GET", "/approvals"), ("POST", "/workflows/validate")}
 
 
 @pytest.fixture(scope="module")
