@@ -228,15 +228,21 @@ BEGIN
 
   SELECT s.id, s.remaining_sources, s.status <> 'pending' OR s.edge_errors > 0
       OR s.satisfied_sources + s.remaining_sources <> s.source_count AS is_hard,
-    coalesce(s.function = ANY (take_functions), false) AS short,
-    r.status IN ('running', 'canceling') AND r.halting IS NULL AND s.held_at IS NULL AS goes, r.revision_id, {SMALL_R} AS input
-  INTO next FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
-  WHERE s.run_id = run AND s.position = next_position FOR UPDATE OF s;
+    coalesce(s.function = ANY (take_functions), false) AS short, s.held_at IS NULL AS goes
+  INTO next FROM workflow_run_steps s WHERE s.run_id = run AND s.position = next_position FOR UPDATE;
   IF next.is_hard THEN
     RAISE EXCEPTION USING ERRCODE = 'OR001', MESSAGE = 'a dependant is not plain';
   END IF;
   starts := next.remaining_sources = 1;
   taken := starts AND next.goes AND take > 0 AND next_queue = take_queue AND (next.short OR take_any);
+  IF taken THEN
+    -- In a statement of its own: whoever had the dependant's row locked may have stopped the run meanwhile.
+    SELECT r.status IN ('running', 'canceling') AND r.halting IS NULL AS goes, r.revision_id, {SMALL_R} AS input
+    INTO own FROM workflow_runs r WHERE r.id = run;
+    taken := own.goes;
+  ELSE
+    SELECT NULL::uuid AS revision_id, NULL::text AS input INTO own;
+  END IF;
   RETURN QUERY
   UPDATE workflow_run_steps s SET remaining_sources = s.remaining_sources - 1,
     satisfied_sources = s.satisfied_sources + 1,
@@ -249,7 +255,7 @@ BEGIN
     lease_expires_at = CASE WHEN taken THEN moment + make_interval(secs => lease) END
   WHERE s.id = next.id
   RETURNING CASE s.status WHEN 'running' THEN 'taken' ELSE s.status END, s.id, s.claim_token, s.run_id,
-    next.revision_id, s.position, s.attempt, s.queue, next.input, NULL::text;
+    own.revision_id, s.position, s.attempt, s.queue, own.input, NULL::text;
 END $$;
 """
 

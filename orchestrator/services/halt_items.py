@@ -35,9 +35,12 @@ def halt_items(
     """Cancel all items of the run that have not started and, if asked for, those that run, wait, or wait for children.
 
     Its steps are locked by the caller.
-    Where steps that wait are left, those that wait for items which never come are canceled; their positions.
+    Where steps that wait are left, those with items which never come are canceled; their positions.
     """
     if not plan.fans:
         return ()
     stopped = cancel_items(conn, run_id, reason, None, running=running, waiting=waiting, children=children)
-    return () if waiting else item_transition.cancel_owners(conn, run_id, stopped, reason)
+    if waiting:
+        return ()
+    unmade = item_rows.find_unmade(conn, run_id, plan.fans)
+    return item_transition.cancel_owners(conn, run_id, [*stopped, *unmade], reason)

@@ -6,7 +6,7 @@ its end holds it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,6 +145,18 @@ def note_stop(conn: Connection, run_id: str, owner: int, reason: str) -> None:
 def find_to_stop(conn: Connection, limit: int) -> Sequence[Row[Any]]:
     """Steps whose items are to be stopped and are not yet."""
     return conn.execute(_TO_STOP, {"limit": limit}).all()
+
+
+_UNMADE = text("""
+SELECT position FROM workflow_run_steps WHERE run_id = :run_id AND position = ANY(:fans)
+  AND (status = 'running' AND items_total IS NULL
+    OR items_made < items_total AND status IN ('ready', 'queued', 'running', 'waiting'))
+""")
+
+
+def find_unmade(conn: Connection, run_id: str, fans: Iterable[int]) -> Sequence[int]:
+    """Of the steps with items at the positions `fans`: those that have begun, and not made all their items."""
+    return conn.execute(_UNMADE, {"run_id": run_id, "fans": list(fans)}).scalars().all()
 
 
 _LOCK_OPEN = text(f"""

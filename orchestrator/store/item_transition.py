@@ -61,8 +61,8 @@ def cancel_running(conn: Connection, run_id: str, reason: Reason, first: int | N
 
 _CANCEL_OWNERS = text("""
 UPDATE workflow_run_steps SET status = 'canceled', reason = :reason, finished_at = orchestrator_now(),
-  total_deadline_at = NULL, attempt_deadline_at = NULL, wake_at = NULL
-WHERE run_id = :run_id AND position = ANY(:owners) AND status = 'waiting'
+  claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL, attempt_deadline_at = NULL, wake_at = NULL
+WHERE run_id = :run_id AND position = ANY(:owners) AND status IN ('ready', 'queued', 'waiting')
 RETURNING position
 """)
 _ASK = text("""
@@ -72,7 +72,7 @@ WHERE run_id = :run_id AND position = ANY(:owners) AND status = 'running'
 
 
 def cancel_owners(conn: Connection, run_id: str, owners: Sequence[int], reason: Reason) -> list[int]:
-    """waiting -> canceled for steps that can no longer have all their items; their positions.
+    """ready, queued and waiting -> canceled for steps that can no longer have all their items; their positions.
 
     Those that are being expanded at this moment are asked to end.
     """

@@ -285,6 +285,27 @@ def test_nothing_of_a_paused_run_is_taken(hands: Hands) -> None:
     assert settle(hands, done(claimed), take(anything=True)).next == ()
 
 
+def test_nothing_is_taken_of_a_run_that_was_stopped_while_the_dependant_was_waited_for(hands: Hands) -> None:
+    ends = [on("a", "complete"), on("b", "complete")]
+    run = hands.start(document(step("a"), step("b"), step("c", depends_on=ends), failure_mode="drain"))
+    (a,) = [one for one in hands.claim() if name_of(hands, one) == "a"]
+    with ThreadPoolExecutor(1) as pool, hands.db.transaction() as conn:
+        # As `b` does when it fails: its dependant is told, and the halt noted, in one transaction.
+        told = "UPDATE workflow_run_steps SET satisfied_sources = 1, remaining_sources = 1 WHERE run_id = :id"
+        conn.execute(text(f"{told} AND name = 'c'"), {"id": run})
+        conn.execute(text("UPDATE workflow_runs SET halting = 'drain' WHERE id = :id"), {"id": run})
+        settled = pool.submit(settle, hands, done([a]), take(anything=True))
+        wait_for(lambda: _waits_for_a_lock(hands))
+        conn.commit()
+        assert (settled.result(10).next, settled.result(10).queues) == ((), {"default"})
+
+
+def _waits_for_a_lock(hands: Hands) -> bool:
+    waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    with hands.db.transaction() as conn:
+        return conn.execute(text(waiting)).first() is not None
+
+
 @pytest.mark.parametrize("keys", [{"publish": {"v": 1}}, {}], ids=["by the rules", "in one statement"])
 def test_a_step_that_ends_by_the_rules_takes_one_too(hands: Hands, keys: dict[str, Any]) -> None:
     hands.start(document(step("a", **keys), step("b", depends_on=["a"])))

@@ -372,6 +372,28 @@ def test_a_drain_lets_a_step_whose_items_all_run_come_to_its_end(hands: Hands) -
     assert (hands.status(run_id), ends(hands, run_id)["each"]) == ("failed", "succeeded")
 
 
+@pytest.mark.parametrize("made_before", [False, True], ids=["claimed", "in line for more"])
+def test_a_drain_cancels_a_step_that_has_not_made_all_its_items(
+    hands: Hands, monkeypatch: pytest.MonkeyPatch, made_before: bool
+) -> None:
+    monkeypatch.setattr(kind, "_SECONDS", -1)  # one portion at a time
+    made = document(each(), step("bad", function="fail"), failure_mode="drain")
+    run_id = hands.start(made, {"xs": list(range(300))})
+    by_name = {hands.engine.plan(one.revision_id).at(one.position).name: one for one in hands.claim()}
+    under_way = [by_name["each"]]
+    if made_before:
+        hands.settle(under_way.pop())
+        tick(hands.engine)
+        under_way = hands.claim()
+        assert len(under_way) == 100  # and the step stands in line behind them
+    hands.settle(by_name["bad"])
+    for one in under_way:
+        hands.settle(one)
+    work_all(hands, run_id)
+    assert (hands.status(run_id), ends(hands, run_id)["each"]) == ("failed", "canceled")
+    assert statuses(hands.db, run_id) == ["succeeded"] * (100 if made_before else 0)
+
+
 def test_a_run_past_its_deadline_ends_with_all_its_items(hands: Hands) -> None:
     run_id = start(hands, document(each(concurrency=1), timeout=60), 3)
     sent(hands)
