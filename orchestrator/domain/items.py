@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from orchestrator.domain.definition import OnLost, Step, WithItems
@@ -56,7 +57,7 @@ def most_failures(asked: WithItems, total: int) -> int:
     """How many of `total` items may fail before the step does."""
     if isinstance(asked.max_failures, int):
         return asked.max_failures
-    return int(total * float(asked.max_failures.removesuffix("%")) / _SHARE)
+    return int(total * Fraction(asked.max_failures.removesuffix("%")) / _SHARE)
 
 
 def fan_step(step: Step) -> Step:

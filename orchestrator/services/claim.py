@@ -20,7 +20,7 @@ from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, InvalidInput, UnstorableValue
 from orchestrator.functions import FunctionSpec, UnknownFunction
 from orchestrator.services.engine import Engine
-from orchestrator.services.scope import RunScope, step_view
+from orchestrator.services.scope import RunScope, counts_of, step_view
 from orchestrator.services.sites import Reads, Site
 from orchestrator.store import batch, results, steps
 from orchestrator.store.batch import Take
@@ -163,15 +163,18 @@ def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict
             return None
         scope["input"] = _run_input(engine, claimed)
     if site.reads is Reads.DATA:
-        variables, found = batch.view(engine.db, claimed.run_id, site.positions)
-        scope |= {
-            "vars": variables,
-            "steps": {s.name: step_view(s.status, s.output, s.error, s.attempt, s.items) for s in found},
-        }
+        scope |= _data(engine, claimed, site.positions)
     try:
         return _checked(engine, site.input.render(scope, Limits(output=engine.settings.max_output_bytes)))
     except ExpressionError as error:
         raise refused(engine, error) from error
+
+
+def _data(engine: Engine, claimed: Claimed, positions: Sequence[int]) -> dict[str, Any]:
+    variables, found = batch.view(engine.db, claimed.run_id, positions)
+    plan = engine.plan(claimed.revision_id)
+    views = {s.name: step_view(s.status, s.output, s.error, s.attempt, counts_of(plan, s.name, s.items)) for s in found}
+    return {"vars": variables, "steps": views}
 
 
 def _run_input(engine: Engine, claimed: Claimed) -> Any:

@@ -141,7 +141,8 @@ class RunScope:
 
     def note(self, ended: Ended) -> None:
         name = self.plan.at(ended.position).name
-        self._results[name] = step_view(ended.status.value, ended.output, ended.error, ended.attempt, ended.items)
+        items = counts_of(self.plan, name, ended.items)
+        self._results[name] = step_view(ended.status.value, ended.output, ended.error, ended.attempt, items)
 
     def past_ends(self, positions: Sequence[int]) -> Mapping[int, PastEnd]:
         return steps.load_ends(self.conn, self.run_id, positions)
@@ -165,7 +166,8 @@ class RunScope:
         missing = {self.plan.positions[name]: name for name in names - self._results.keys()}
         if missing:
             for row in steps.load_results(self.conn, self.run_id, sorted(missing)):
-                self._results[row.name] = step_view(row.status, row.output, row.error, row.attempt, row.items)
+                items = counts_of(self.plan, row.name, row.items)
+                self._results[row.name] = step_view(row.status, row.output, row.error, row.attempt, items)
         return {name: self._results[name] for name in names if name in self._results}
 
 
@@ -188,8 +190,13 @@ def run_view(facts: RunFacts) -> dict[str, Any]:
     }
 
 
+def counts_of(plan: Plan, name: str, items: Mapping[str, int] | None) -> Mapping[str, int] | None:
+    """How many items of a step ended as what: none of one that has no rows for them, None of a step without items."""
+    return {} if items is None and plan.positions.get(name) in plan.fans else items
+
+
 def step_view(status: str, output: Any, error: Any, attempt: int, items: Mapping[str, int] | None) -> dict[str, Any]:
-    """A step in the scope `steps`; `items`: how many of its items ended as what, None of one that was not expanded."""
+    """A step in the scope `steps`; `items`: how many of its items ended as what, None of one without."""
     view = {"status": status, "output": output, "error": _error(error), "attempt": attempt}
     return view if items is None else view | {"items": filled(items)}
 

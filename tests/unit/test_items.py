@@ -42,7 +42,7 @@ def test_there_are_never_more_items_than_places() -> None:
 
 @pytest.mark.parametrize(
     ("said", "total", "most"),
-    [(0, 5, 0), (3, 5, 3), (9, 5, 9), ("10%", 9, 0), ("10%", 10, 1), ("10%", 100, 10), ("33.4%", 3, 1), ("100%", 7, 7)],
+    [(0, 5, 0), (3, 5, 3), (9, 5, 9), ("10%", 9, 0), ("10%", 10, 1), ("33.4%", 3, 1), ("2.3%", 1000, 23)],
 )
 def test_so_many_may_fail(said: int | str, total: int, most: int) -> None:
     assert most_failures(WithItems([], max_failures=said), total) == most

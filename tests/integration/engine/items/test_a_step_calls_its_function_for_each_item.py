@@ -97,6 +97,18 @@ def test_what_follows_sees_the_list_and_how_many_ended_as_what() -> None:
     assert result.vars == {"all": [None, 2]}
 
 
+@pytest.mark.parametrize(
+    ("keys", "end"), [({"with_items": "{{ 1 }}"}, "failed"), ({"when": "false"}, "skipped")], ids=["failed", "skipped"]
+)
+@pytest.mark.parametrize("reader", [{}, {"timeout": 5}, {"function": None, "pass": True}], ids=str)
+def test_of_a_step_that_had_no_items_none_ended(keys: dict[str, Any], end: str, reader: dict[str, Any]) -> None:
+    counts = {"items": "{{ steps.each.items }}", "was": "{{ steps.each.status }}"}
+    join = step("join", "each", trigger_rule="all_done", input=counts) | reader
+    result = run(document(each() | keys, {key: value for key, value in join.items() if value is not None}), [1, 2])
+    none = {"succeeded": 0, "failed": 0, "skipped": 0, "canceled": 0}
+    assert result.steps["join"].output == {"items": none, "was": end}
+
+
 @pytest.mark.parametrize("keys", [{}, {"publish": {"v": 1}}], ids=["in one statement", "by the rules"])
 def test_a_condition_on_the_edge_sees_the_items(keys: dict[str, Any]) -> None:
     edge = {"step": "each", "when": "steps.each.items.skipped == 1 and result == [null, 2]".replace("null", "none")}
