@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -30,6 +31,7 @@ class Lifecycle:
 
     def connect(self) -> None:
         """Listen to Celery."""
+        signals.beat_init.connect(_collect_garbage, weak=False)
         signals.worker_init.connect(self.on_worker_init, weak=False)
         signals.celeryd_after_setup.connect(self.on_queues_chosen, weak=False)
         signals.worker_process_init.connect(self.on_process_init, weak=False)
@@ -52,6 +54,7 @@ class Lifecycle:
 
     def on_worker_init(self, sender: Any, **_: Any) -> None:
         self.load_functions()
+        _collect_garbage()
         self._room = Room(self.config, _pool_of(sender))
 
     def on_queues_chosen(self, instance: Any, **_: Any) -> None:
@@ -77,6 +80,12 @@ class Lifecycle:
     def on_shutdown(self, **_: Any) -> None:
         if self._room is not None:
             self._room.end()
+
+
+def _collect_garbage(**_: Any) -> None:
+    """From here on, if it was not done while it started (orchestrator/up/launch.py). What is imported is none."""
+    gc.freeze()
+    gc.enable()
 
 
 def _pool_of(worker: Any) -> Pool:

@@ -23,6 +23,7 @@ from orchestrator.services.engine import Engine
 from orchestrator.services.register import register
 from orchestrator.services.start import start
 from orchestrator.store import outcomes
+from orchestrator.up import launch
 from tests.support import wait_for
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -139,7 +140,7 @@ class Fleet:
         own = {f"ORCHESTRATOR_{name}": value for name, value in settings.items() if name.isupper()}
         with log.open("wb") as output:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", app, program, *options],
+                [sys.executable, str(launch.__file__), "-A", app, program, *options],
                 cwd=ROOT,
                 env={**os.environ, **self.environment, **own},
                 stdin=subprocess.DEVNULL,

@@ -16,11 +16,16 @@ from tests.integration.workers.fleet import Fleet, Process
 from tests.support import wait_for
 
 SHOP = """
+import gc
 from orchestrator import function
 
 @function(name="shop.total")
 def total(amounts):
     return sum(amounts)
+
+@function(name="shop.collects")
+def collects():
+    return gc.isenabled()
 """
 SPAWNING = """
 from workers.app import app
@@ -69,8 +74,11 @@ def run(fleet: Fleet, folder: Path, arguments: tuple[str, ...], functions: str =
 @pytest.mark.parametrize("arguments", [COMMAND, SCRIPT], ids=["prefork", "spawn"])
 def test_the_folders_functions_run_in_our_worker(fleet: Fleet, shop: Path, arguments: tuple[str, ...]) -> None:
     run(fleet, shop, arguments)
-    steps = [{"name": "a", "function": "shop.total", "input": {"amounts": [12, 30]}}]
-    assert fleet.ended(fleet.start(steps))["output"] == {"a": 42}
+    steps = [
+        {"name": "a", "function": "shop.total", "input": {"amounts": [12, 30]}},
+        {"name": "garbage_is_collected", "function": "shop.collects"},
+    ]
+    assert fleet.ended(fleet.start(steps))["output"] == {"a": 42, "garbage_is_collected": True}
 
 
 def test_an_import_from_a_package_that_ours_hides_says_which_hides_which(fleet: Fleet, shop: Path) -> None:
