@@ -47,11 +47,16 @@ class Answers:
         self._held: list[_Held] = []  # read, and their attempts not settled yet
         self._outage = Outage(log, "taking in answers of Celery tasks")
         self._away = False  # the broker, and it is told
+        self._look = _LOOK_SECONDS
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="orchestrator-answers", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+
+    def expect_stop(self) -> None:
+        """Go on, and look more often whether to stop: a wait for the broker cannot be ended."""
+        self._look = _EARLY_SECONDS
 
     def stop(self) -> None:
         """End the thread; what it holds is not acknowledged, and goes to another worker."""
@@ -86,7 +91,7 @@ class Answers:
 
     def _drain(self, drain: Callable[..., Any]) -> None:
         """Wait for a message, and take those that are there with it."""
-        wait = _EARLY_SECONDS if self._held else _LOOK_SECONDS
+        wait = _EARLY_SECONDS if self._held else self._look
         while len(self._inbox) < _MOST:
             try:
                 drain(timeout=wait)

@@ -27,7 +27,16 @@ class Bell:
     def wait(self, seconds: float) -> None:
         """Sleep until it rings, for `seconds` at most."""
         if self._waiting.poll(seconds * 1000):
+            self.silence()
+
+    def silence(self) -> None:
+        """Forget that it rang."""
+        with suppress(BlockingIOError):
             os.read(self._out, _MUCH)
+
+    def fileno(self) -> int:
+        """Can be read from when it has rung."""
+        return self._out
 
     def close(self) -> None:
         """Free this process' ends of it."""

@@ -17,6 +17,7 @@ from orchestrator.errors import InvalidConfig, OrchestratorError
 from orchestrator.functions import BUILT_IN, load_modules
 from workers.executor import Desk
 from workers.room import Pool, Room
+from workers.waking import leave_at_once
 
 log = logging.getLogger("orchestrator.worker")
 _IN_MAIN_THREAD = ("prefork", "solo")
@@ -36,6 +37,7 @@ class Lifecycle:
         signals.celeryd_after_setup.connect(self.on_queues_chosen, weak=False)
         signals.worker_process_init.connect(self.on_process_init, weak=False)
         signals.worker_ready.connect(self.on_ready, weak=False)
+        signals.worker_shutting_down.connect(self.on_shutting_down, weak=False)
         signals.worker_shutdown.connect(self.on_shutdown, weak=False)
 
     def desk(self) -> Desk:
@@ -70,12 +72,18 @@ class Lifecycle:
             self._room.keep(None)
         if self._room.pid != os.getpid():
             self._room.desk()
+        signals.worker_process_shutdown.connect(leave_at_once, weak=False)  # behind those of the step functions
 
     def on_ready(self, sender: Any, **_: Any) -> None:
         if self._room is not None:
             if not self._room.pool.forks:
                 self._room.desk()
             self._room.keep(sender)
+
+    def on_shutting_down(self, **_: Any) -> None:
+        """In a signal handler: running steps go on, for hours perhaps."""
+        if self._room is not None:
+            self._room.expect_end()
 
     def on_shutdown(self, **_: Any) -> None:
         if self._room is not None:

@@ -13,6 +13,7 @@ from workers import beat
 from workers.console import Console
 from workers.lifecycle import Lifecycle
 from workers.tasks import register_tasks
+from workers.waking import Waking
 
 
 def make_app(config: Config) -> Celery:
@@ -21,6 +22,7 @@ def make_app(config: Config) -> Celery:
     app.conf.update(celery_settings(config))
     lifecycle = Lifecycle(app, config)
     lifecycle.connect()
+    app.steps["consumer"].add(Waking)
     Console(config.log_level).connect()
     register_tasks(app, lifecycle)
     return app
@@ -41,6 +43,7 @@ def celery_settings(config: Config) -> dict[str, Any]:
         "task_default_queue": DEFAULT_QUEUE,
         "task_queues": [Queue(name, Exchange(name), name) for name in _first_queues(config)],
         "worker_prefetch_multiplier": 1,
+        "worker_proc_alive_timeout": 60.0,  # a fresh interpreter on a busy machine needs more than Celery's 4 s
         "worker_send_task_events": False,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,

@@ -123,6 +123,11 @@ class Room:
             self.worker_id, "worker", queues=queues, concurrency=self.pool.concurrency, pool=self.pool.name
         )
 
+    def expect_end(self) -> None:
+        """The worker is about to stop."""
+        if self._answers is not None:
+            self._answers.expect_stop()
+
     def end(self) -> None:
         """The worker stops in good order."""
         if self._answers is not None and self.pid == os.getpid():
