@@ -50,8 +50,7 @@ A measurement that fails its check counts for nothing.
 | W10 | steps that sleep 20 to 200 ms on 8 slots; 100 short ones beside 8 of 2 s on 10 slots | steps | use of slots |
 
 The time of a graph runs from before the first start until the client knows that every run has succeeded. Starting the
-processes and a warm-up are not in it, reading and compiling the workflow is. There is no REST API, so W8 has no starts
-through one.
+processes and a warm-up are not in it, reading and compiling the workflow is.
 
 ## Speed
 

@@ -101,7 +101,8 @@ class _Session:
 
     def _starts(self) -> Iterator[Line]:
         for name, size in self.wanted.of("W8"):
-            with staged(self.scratch, self.config, self.scratch.urls.database_url, self.wanted.slots[0]) as stage:
+            url, slots = self.scratch.urls.database_url, self.wanted.slots[0]
+            with staged(self.scratch, self.config, url, slots, web=True) as stage:
                 self._wait(stage)
                 yield _named(name, size, stage, measure_starts(stage, size))
 

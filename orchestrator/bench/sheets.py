@@ -74,6 +74,7 @@ def _others(results: Mapping[str, Any]) -> Sheet:
         ("W7", "steps/s without these rows", "empty_steps_per_s", None),
         ("W8", "starts/s by the client, one thread", "starts_per_s", None),
         ("W8", "starts/s in the caller's transactions", "transactional_starts_per_s", None),
+        ("W8", "starts/s by REST, four connections", "rest_starts_per_s", None),
         *(("W9", f"CPU of {name}, % of a core", "cpu_percent", name) for name in ("worker", "beat", "web", "postgres")),
         ("W9", "statements/s", "statements_per_s", None),
         ("W9", "WAL bytes/s", "wal_bytes_per_s", None),

@@ -14,7 +14,7 @@ from orchestrator.bench.steps import MODULE
 from orchestrator.bench.submit import start_all, wait_all
 from orchestrator.client import Orchestrator
 from orchestrator.config import Config
-from orchestrator.embedded.ports import free_port
+from orchestrator.embedded.ports import LOOPBACK, free_port
 from orchestrator.ids import new_token
 from orchestrator.store.counters import watcher_url
 from orchestrator.store.db import Database
@@ -24,13 +24,17 @@ WARM_UP_RUNS = 40
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """`roots`: process ids of worker, beat, web and the servers, by name. What `watcher` asks is not counted."""
+    """`roots`: process ids of worker, beat, web and the servers, by name. What `watcher` asks is not counted.
+
+    `web_url` is empty where the web process was not asked for.
+    """
 
     client: Orchestrator
     watcher: Database
     slots: int
     roots: dict[str, int]
     logs: Path
+    web_url: str = ""
 
     def new_log(self) -> str:
         """Where the steps of one measurement write (steps.py)."""
@@ -60,7 +64,8 @@ def staged(scratch: Scratch, config: Config, database_url: str, slots: int, *, w
         processes.start_worker_and_beat()
         if web:
             processes.start_web()
-        stage = Stage(client, watcher, slots, processes.pids | scratch.servers.pids, scratch.folder)
+        web_url = f"http://{LOOPBACK}:{config.port}" if web else ""
+        stage = Stage(client, watcher, slots, processes.pids | scratch.servers.pids, scratch.folder, web_url)
         _warm_up(stage)
         yield stage
     finally:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from orchestrator.bench.graphs import document
 from orchestrator.bench.measure import Gauge, Line
+from orchestrator.bench.rest import start_by_rest
 from orchestrator.bench.stage import Stage
 from orchestrator.bench.steplog import faults, read
 from orchestrator.bench.submit import start_each
@@ -16,18 +17,20 @@ _ONE_STEP = {"only": ()}
 
 
 def measure_starts(stage: Stage, size: str) -> Line:
-    """`size` starts by one client in one thread, then as many each in a transaction of the caller's own.
+    """`size` starts by one client in one thread, then as many each in a transaction of the caller's own, then by REST.
 
     The worker is there and runs them meanwhile. Timed are the starts alone; the runs are waited for and checked.
     """
     workload = Workload("W8", size, int(size), _ONE_STEP)
     own = _measure(stage, workload, lambda name, log: start_each(stage.client, name, workload.runs, log))
     given = _measure(stage, workload, lambda name, log: _start_in_transactions(stage, name, workload.runs, log))
+    rest = _measure(stage, workload, lambda name, log: start_by_rest(stage, name, workload.runs, log))
     return {
         **own,
         "starts_per_s": own["steps_per_s"],
         "transactional_starts_per_s": given["steps_per_s"],
-        "faults": own["faults"] + given["faults"],
+        "rest_starts_per_s": rest["steps_per_s"],
+        "faults": own["faults"] + given["faults"] + rest["faults"],
     }
 
 

@@ -94,6 +94,7 @@ def test_starts_idling_and_slots_have_their_figures(measured: dict[str, Any]) ->
     lines = {line["workload"]: line for line in measured["lines"]}
     assert lines["W8"]["starts_per_s"] > 0
     assert lines["W8"]["transactional_starts_per_s"] > 0
+    assert lines["W8"]["rest_starts_per_s"] > 0
     assert lines["W9"]["statements_per_s"] > 0
     assert set(lines["W9"]["cpu_percent"]) == {"worker", "beat", "web", "postgres", "valkey", "client"}
     assert 0 < lines["W10"]["use_percent"] <= 100
