@@ -15,7 +15,7 @@ from web.headers import add_security_headers
 from web.health import health
 from web.identities import Identities
 from web.pages import install_pages
-from web.paths import use_exact_paths
+from web.paths import believe_proxies, use_exact_paths
 from web.problems import answer_errors
 from web.rates import Rates
 from web.readiness import Readiness
@@ -39,6 +39,7 @@ def create_app(config: Config | None = None) -> Flask:
     )
     app.session_interface = Cookies()
     use_exact_paths(app)
+    believe_proxies(app, config.proxies)
     engine = make_engine(config, load_functions=False, pool_size=config.pool_size, name="orchestrator-web")
     app.extensions["orchestrator.engine"] = engine
     app.extensions["orchestrator.database"] = engine.db

@@ -20,6 +20,8 @@ _HEADERS = {
 
 def add_security_headers(response: Response) -> Response:
     """Set what the view has not set itself."""
+    there = {name.lower() for name, _ in response.headers}
     for name, value in _HEADERS.items():
-        response.headers.setdefault(name, value)
+        if name.lower() not in there:
+            response.headers.add(name, value)
     return response

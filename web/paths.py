@@ -7,11 +7,12 @@ it was sent, and each segment decoded by its converter.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import quote, unquote_to_bytes, urlsplit
+from urllib.parse import quote, unquote, unquote_to_bytes, urlsplit
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Flask
 from werkzeug.exceptions import NotFound
+from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter
 
 _RAW = ("RAW_URI", "REQUEST_URI")  # as gunicorn and others call it
@@ -23,13 +24,9 @@ class NameConverter(BaseConverter):
     regex = "[^/]+"
 
     def to_python(self, value: str) -> str:
-        # Not `ValidationError`: other methods of the same address would make a 405 of it.
-        try:
-            name = unquote_to_bytes(value).decode()
-        except UnicodeDecodeError:
-            raise NotFound from None
+        name = unquote(value)
         if not name.isprintable():
-            raise NotFound
+            raise NotFound  # not `ValidationError`: other methods of the same address would make a 405 of it
         return name
 
     def to_url(self, value: object) -> str:
@@ -52,6 +49,12 @@ def use_exact_paths(app: Flask) -> None:
     app.url_map.converters["default"] = app.url_map.converters["string"] = NameConverter
     app.url_map.merge_slashes = False
     app.wsgi_app = ExactPaths(app.wsgi_app)  # type: ignore[method-assign]
+
+
+def believe_proxies(app: Flask, count: int) -> None:
+    """Take address, scheme and host of a request from the headers that so many proxies in front have set."""
+    if count:
+        app.wsgi_app = ProxyFix(app.wsgi_app, count, count, count)  # type: ignore[method-assign]
 
 
 def _exact(environ: WSGIEnvironment) -> str:
