@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import request
 from marshmallow import Schema, ValidationError, fields
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.loading.decode import decode
@@ -42,12 +43,22 @@ def _loaded(schema: Schema, given: Any, headline: str) -> Any:
         raise InvalidInput(_problems(error.messages, ""), headline) from error
 
 
+def read_source() -> bytes:
+    """The whole body; raises `RequestEntityTooLarge`."""
+    source = request.get_data(cache=False)
+    most = request.max_content_length
+    # Of one that comes in chunks Werkzeug would hand on as much as it may have.
+    if request.content_length is None and most is not None and len(source) >= most:
+        raise RequestEntityTooLarge
+    return source
+
+
 def read_json(*, required: bool, empty: Any = MappingProxyType({})) -> Any:
     """The body's JSON; without a body `empty`, where nothing is required.
 
     Raises `UnsupportedBody` for another content type, and `MalformedBody`.
     """
-    source = request.get_data(cache=False)
+    source = read_source()
     if not source and not required:
         return empty
     if not request.is_json:

@@ -88,7 +88,7 @@ def _told(followed: Follow, changes: list[Change], identities: Identities, token
     while True:
         if changes:
             said = time.monotonic()
-            yield "".join(_event(change, followed.cursor) for change in changes)
+            yield _events(changes, followed.cursor)
         elif time.monotonic() - said >= _HEARTBEAT_SECONDS:
             said = time.monotonic()
             yield ": still here\n\n"
@@ -105,9 +105,10 @@ def _told(followed: Follow, changes: list[Change], identities: Identities, token
             changes = []
 
 
-def _event(change: Change, cursor: Cursor) -> str:
-    data = json.dumps(change.data, ensure_ascii=False)
-    return f"event: {change.kind}\nid: {cursor}\ndata: {data}\n\n"
+def _events(changes: list[Change], cursor: Cursor) -> str:
+    """The last one carries the id: who has not got them all goes on from before them."""
+    told = [f"event: {change.kind}\ndata: {json.dumps(change.data, ensure_ascii=False)}\n\n" for change in changes]
+    return "".join(told[:-1]) + f"id: {cursor}\n{told[-1]}"
 
 
 def streams(most: int) -> threading.BoundedSemaphore | threading.Semaphore:

@@ -17,6 +17,7 @@ from orchestrator.errors import Problem, ProblemsError
 from orchestrator.services.register import known_functions, register
 from orchestrator.services.unregister import unregister
 from orchestrator.store.reads import get_workflow, list_workflows
+from web.api.bodies import read_source
 from web.api.fields import Name, OfApp, Paged, Text, absent
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.workflows import (
@@ -177,4 +178,4 @@ def problem_shown(problem: Problem) -> dict[str, Any]:
 def _source() -> bytes:
     if request.mimetype not in _KINDS:
         raise UnsupportedBody("send the document with `Content-Type: application/yaml` or `application/json`")
-    return request.get_data(cache=False)
+    return read_source()

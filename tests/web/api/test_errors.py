@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 
 import pytest
@@ -45,6 +46,15 @@ def test_a_body_that_cannot_be_read_is_told_why(api: Api, body: bytes, kind: str
     problem = answer.get_json()
     assert (answer.status_code, answer.mimetype) == (status, "application/problem+json")
     assert told in " ".join([problem["detail"], *(error["message"] for error in problem["errors"])])
+
+
+def test_a_body_in_chunks_is_never_cut_short(api: Api) -> None:
+    headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/yaml"}
+    for size, status in ((5 << 20, 413), (100, 422)):
+        body = b"# " + b"x" * size
+        given = {"input_stream": io.BytesIO(body), "environ_overrides": {"wsgi.input_terminated": True}}
+        answer = api.call("POST", "/workflows", headers=headers, **given)
+        assert (answer.status_code, answer.mimetype) == (status, "application/problem+json"), answer.text
 
 
 def test_a_fault_of_ours_tells_its_number_and_nothing_else(

@@ -60,6 +60,7 @@ def test_a_run_is_followed_to_its_end_and_from_where_the_last_stream_was_left(ap
     assert (reader.of("run")[-1]["counts"], reader.events[-1]["event"]) == ({"succeeded": 2}, "end")
     assert "geheim" not in json.dumps(reader.events)
 
+    assert "id" not in reader.events[0]  # what is told together ends with its id
     last = reader.events[-1]["id"]
     cursor = Cursor.read(last)
     assert cursor is not None
