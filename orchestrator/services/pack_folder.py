@@ -10,8 +10,8 @@ from orchestrator.domain.pack import MANIFEST, Pack, in_file, make_pack
 from orchestrator.errors import NotFound, OrchestratorError, Problem, ProblemsError
 from orchestrator.services.documents import read_document
 
-_FOLDER = "workflows"
-_SUFFIXES = (".yaml", ".yml", ".json")
+FOLDER = "workflows"
+SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def read_pack(folder: str | Path, *, limits: Limits = LIMITS) -> Pack:
@@ -22,13 +22,13 @@ def read_pack(folder: str | Path, *, limits: Limits = LIMITS) -> Pack:
         raise NotFound(f"'{folder}' is no pack: it has no file '{MANIFEST}'")
     problems: list[Problem] = []
     manifest = _read(root, MANIFEST, limits, problems)
-    paths = [f"{_FOLDER}/{path.name}" for path in sorted((root / _FOLDER).glob("*")) if _is_document(path)]
+    paths = [f"{FOLDER}/{path.name}" for path in sorted((root / FOLDER).glob("*")) if _is_document(path)]
     read = {path: _read(root, path, limits, problems) for path in paths}
     return make_pack(manifest, {path: data for path, data in read.items() if data is not None}, limits, problems)
 
 
 def _is_document(path: Path) -> bool:
-    return path.suffix.lower() in _SUFFIXES and not path.name.startswith(".") and not path.is_dir()
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and not path.is_dir()
 
 
 def _read(root: Path, path: str, limits: Limits, problems: list[Problem]) -> Any:

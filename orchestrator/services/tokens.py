@@ -85,20 +85,23 @@ def create_token(
     return Created(id, name, token)
 
 
-def revoke_token(db: Database, name: str, *, reason: str | None = None, actor: str = "cli") -> str:
-    """Revoke the token of this name; its id. Raises `NotFound`."""
+def revoke_token(
+    db: Database, name: str, *, reason: str | None = None, actor: str = "cli", app: str | None = None
+) -> str:
+    """Revoke the token of this name; its id. Raises `NotFound`; with `app` also for one that is not of that app."""
     with db.transaction() as conn:
-        row = tokens.lock_token(conn, name)
+        row = tokens.lock_token(conn, name, app)
         tokens.revoke_token(conn, row.id)
         events.audit(conn, actor, "revoke_token", "token", row.name, reason, {"token_id": row.id})
     return str(row.id)
 
 
-def set_password(db: Database, name: str, password: str | None, *, actor: str = "cli") -> str:
-    """Let the token's holder log in with a password, or (None) no longer; its id. Raises as `create_token` does."""
+def set_password(db: Database, name: str, password: str | None, *, actor: str = "cli", app: str | None = None) -> str:
+    """Let the token's holder log in with a password, or (None) no longer; its id. Raises as `revoke_token` does, and
+    `InvalidInput`."""
     _check(name, None, password)
     with db.transaction() as conn:
-        row = tokens.lock_token(conn, name)
+        row = tokens.lock_token(conn, name, app)
         tokens.set_password(conn, row.id, hash_password(password) if password is not None else None)
         events.audit(
             conn, actor, "set_password", "token", row.name, None, {"token_id": row.id, "removed": password is None}

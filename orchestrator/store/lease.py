@@ -142,23 +142,24 @@ WITH RECURSIVE live AS (
 SELECT queue FROM live WHERE queue IS NOT NULL)"""
 
 
-_QUEUED, _READY = _queues("queued"), _queues("ready", "AND s.next_attempt_at IS NULL AND s.held_at IS NULL")
+QUEUES_QUEUED = _queues("queued")
+QUEUES_READY = _queues("ready", "AND s.next_attempt_at IS NULL AND s.held_at IS NULL")
 
 
 # One index probe a queue.
 def queues_with_queued(db: Database) -> set[str]:
     """Queues whose steps the broker has."""
-    return {row[0] for row in db.call(_QUEUED, [])}
+    return {row[0] for row in db.call(QUEUES_QUEUED, [])}
 
 
 def queues_with_ready(db: Database) -> set[str]:
     """Queues with steps that are ready, due and not held."""
-    return {row[0] for row in db.call(_READY, [])}
+    return {row[0] for row in db.call(QUEUES_READY, [])}
 
 
 def queues_in_use(db: Database) -> set[str]:
     """Both."""
-    return {row[0] for row in db.call(f"{_QUEUED} UNION {_READY}", [])}
+    return {row[0] for row in db.call(f"{QUEUES_QUEUED} UNION {QUEUES_READY}", [])}
 
 
 _NEXT_DUE = text(f"""

@@ -80,17 +80,25 @@ def note_use(conn: Connection, id: str) -> None:
     conn.execute(_NOTE_USE, {"id": id})
 
 
-_LOCK = text("SELECT id, name FROM api_tokens WHERE name_key = :key AND revoked_at IS NULL FOR UPDATE")
-_NAMES = text("SELECT name FROM api_tokens WHERE revoked_at IS NULL ORDER BY name_key")
+_LOCK = text("""
+SELECT t.id, t.name FROM api_tokens t LEFT JOIN apps a ON a.id = t.app_id
+WHERE t.name_key = :key AND t.revoked_at IS NULL AND (CAST(:app AS text) IS NULL OR a.name_key = :app)
+FOR UPDATE OF t
+""")
+_NAMES = text("""
+SELECT t.name FROM api_tokens t LEFT JOIN apps a ON a.id = t.app_id
+WHERE t.revoked_at IS NULL AND (CAST(:app AS text) IS NULL OR a.name_key = :app) ORDER BY t.name_key
+""")
 _REVOKE = text("UPDATE api_tokens SET revoked_at = orchestrator_now() WHERE id = :id")
 _SET_PASSWORD = text("UPDATE api_tokens SET password_hash = :hash WHERE id = :id")
 
 
-def lock_token(conn: Connection, name: str) -> Row[Any]:
-    """The token of this name that is not revoked (id, name), locked; raises `NotFound`."""
-    row = conn.execute(_LOCK, {"key": name_key(name)}).first()
+def lock_token(conn: Connection, name: str, app: str | None = None) -> Row[Any]:
+    """The token of this name that is not revoked (id, name), locked, if it is of this app; raises `NotFound`."""
+    of_app = {"app": name_key(app) if app is not None else None}
+    row = conn.execute(_LOCK, of_app | {"key": name_key(name)}).first()
     if row is None:
-        names: Sequence[str] = conn.execute(_NAMES).scalars().all()
+        names: Sequence[str] = conn.execute(_NAMES, of_app).scalars().all()
         raise NotFound(f"there is no token '{name}'{did_you_mean(name, names)}")
     return row
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -65,6 +65,12 @@ def _ensure(conn: Connection, kind: str, name: str) -> Owner:
     return Owner(kind, row.id, row.name)
 
 
+def is_owner(conn: Connection, kind: str, name: str) -> bool:
+    """Whether there is an app, or a group, of this name."""
+    table = apps if kind == "app" else groups
+    return conn.execute(select(table.c.id).where(table.c.name_key == name_key(name))).first() is not None
+
+
 def find_app(conn: Connection, name: str) -> Row[Any]:
     """The app's row; raises `NotFound`."""
     row = conn.execute(select(apps).where(apps.c.name_key == name_key(name))).first()
@@ -83,6 +89,19 @@ def _unknown_app(conn: Connection, name: str) -> NotFound:
 def join_group(conn: Connection, app: Owner, group: Owner | None) -> None:
     """Make the app a member of the group (of none for None)."""
     conn.execute(apps.update().where(apps.c.id == app.id).values(group_id=group.id if group else None))
+
+
+_MEMBERS = text("""
+UPDATE apps SET group_id = CASE WHEN name_key = ANY(CAST(:keys AS text[])) THEN CAST(:group_id AS uuid) END
+WHERE group_id = :group_id OR name_key = ANY(CAST(:keys AS text[])) RETURNING name_key
+""")
+
+
+def set_members(conn: Connection, group: Owner, names: Sequence[str]) -> list[str]:
+    """Make these apps, and no others, the group's; the names that no app has."""
+    keys = {name_key(name): name for name in names}
+    known = set(conn.execute(_MEMBERS, {"keys": list(keys), "group_id": group.id}).scalars())
+    return [name for key, name in keys.items() if key not in known]
 
 
 def set_config(conn: Connection, app: Owner, config_json: str) -> None:

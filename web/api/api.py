@@ -13,23 +13,47 @@ from flask_smorest.utils import prepare_response
 
 from orchestrator.config import Config
 from web.api.acts import acts
+from web.api.apps import apps
+from web.api.audit import audit
 from web.api.bulk import bulk
 from web.api.docs import docs
 from web.api.fields import MOST_INTEGER, WhichRevision
+from web.api.functions import functions
 from web.api.history import history
 from web.api.noun import PREFIX, Noun
+from web.api.packs import packs
+from web.api.pools import pools
 from web.api.revisions import revisions
 from web.api.runs import runs
 from web.api.shapes.base import Problem
 from web.api.signals import signals
 from web.api.steps import steps
 from web.api.stream import stream, streams
+from web.api.tokens import tokens
+from web.api.workers import workers
 from web.api.workflows import workflows
 from web.paths import NameConverter
 from web.problems import PROBLEM, TITLES, slug_of
 
 # Each is a file of its own. In the order of the document.
-NOUNS: tuple[Noun, ...] = (workflows, revisions, runs, steps, history, stream, acts, bulk, signals)
+NOUNS: tuple[Noun, ...] = (
+    workflows,
+    revisions,
+    runs,
+    steps,
+    history,
+    stream,
+    acts,
+    bulk,
+    signals,
+    functions,
+    workers,
+    pools,
+    packs,
+    apps,
+    audit,
+    tokens,
+)
 _ABOUT = """
 Start workflows, follow and steer their runs.
 

@@ -14,6 +14,7 @@ from orchestrator.store.db import Database
 from orchestrator.store.reads import run_app
 from orchestrator.store.workflows import name_key
 from web.auth import current_identity
+from web.errors import Forbidden
 
 
 def engine() -> Engine:
@@ -42,6 +43,12 @@ def app_seen(given: str | None) -> str | None:
 def app_meant(given: str | None) -> str:
     """The same where it must be one app: without a word, the configured one."""
     return app_seen(given) or engine().settings.app
+
+
+def for_all_apps(what: str) -> None:
+    """Raises `Forbidden` for a token of one app: this is about what all apps share."""
+    if current_identity().app is not None:
+        raise Forbidden(f"a token of one app is not for {what}, which all apps share")
 
 
 @contextmanager

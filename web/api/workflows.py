@@ -79,7 +79,7 @@ def owner_seen(query: dict[str, Any]) -> dict[str, str | None]:
     return {"app": app_meant(query["app"]), "group": None}
 
 
-def _owner_meant(query: dict[str, Any]) -> dict[str, str | None]:
+def owner_meant(query: dict[str, Any]) -> dict[str, str | None]:
     """The owner of what is changed; raises `Forbidden` for a group and a token of one app."""
     if query["group"] is not None and current_identity().app is not None:
         raise Forbidden("a token of one app changes that app's own workflows, not a group's")
@@ -106,7 +106,7 @@ def register_one(query: dict[str, Any]) -> Response:
     The body is the document, JSON or YAML. 201: it is a new revision; 200: it equals the latest one. All that is wrong
     with it is told at once. A group, or an app, that is not there is made.
     """
-    owner = _owner_meant(query)
+    owner = owner_meant(query)
     document = load_text(_source(), limits=engine().settings.documents)
     made = register(engine(), document, **owner, force=query["force"], actor=actor())
     shown = {
@@ -157,7 +157,7 @@ def delete(query: dict[str, Any], name: str) -> Response:
     Nobody sees it by its name any more. Its runs keep their revision, and go on; one with active runs is refused,
     unless forced. Registered again, it goes on with the next revision.
     """
-    owner = _owner_meant(query)
+    owner = owner_meant(query)
     unregister(engine(), name, **owner, force=query["force"], reason=query["reason"], actor=actor())
     return Response(status=204)
 

@@ -1,0 +1,164 @@
+"""Functions, workers, pools, queues, packs, apps, audit, tokens: every documented answer is given, to those who may."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator.domain.roles import Role
+from orchestrator.errors import Unreachable
+from orchestrator.ids import new_id
+from tests.documents import document, step
+from tests.web.api.conftest import Api
+from tests.web.api.operating import NOUNS, at_work, begin, pack_files
+from web.errors import TooManyRequests
+
+PREFIX = "/api/v1"
+SHOP = (Role.ADMIN, "Shop")
+FILES = {"files": pack_files("contracted", "packed")}
+# The body, of a request that is answered well.
+BODIES: dict[tuple[str, str], Any] = {
+    ("PUT", "/pools/{name}"): {"slots": 3},
+    ("POST", "/packs"): FILES,
+    ("PUT", "/packs/{name}"): FILES,
+    ("PUT", "/apps/{name}"): {"config": {"a": 1}},
+    ("PUT", "/groups/{name}"): {"apps": []},
+    ("POST", "/tokens"): {"name": "contract", "role": "viewer"},
+    ("PUT", "/tokens/{name}/password"): {"password": "correct horse"},
+}
+NAMES = {"/functions": "ok", "/pools": "small", "/packs": "contracted", "/apps": "Shop", "/groups": "shops",
+         "/tokens": "contract"}  # fmt: skip
+QUERIES = {"/audit": ""}
+
+
+@pytest.fixture(scope="module")
+def ready(api: Api) -> Api:
+    at_work(api)
+    return api
+
+
+def operations(api: Api) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for method, path, operation in api.checked.operations():
+        if operation["tags"][0] in NOUNS:
+            yield method, path.removeprefix(PREFIX), operation
+
+
+def address(rule: str, name: str | None = None) -> str:
+    noun = "/" + rule.split("/")[1]
+    return rule.format(name=name or NAMES.get(noun), worker_id=name or "hand")
+
+
+def ask(api: Api, method: str, rule: str, who: Any, where: str | None = None, **given: Any) -> Any:
+    if "data" not in given and (method, rule) in BODIES:
+        given["json"] = BODIES[method, rule]
+    return api.call(method, where or address(rule), who, **given)
+
+
+def test_every_documented_answer_is_given_as_documented(ready: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready.checked.seen.clear()
+    for method, rule, operation in operations(ready):
+        _refuse(ready, method, rule, Role(operation["x-role"]))
+    _succeed(ready)
+    _conflict(ready)
+    _fail(ready, monkeypatch)
+    documented = {
+        (method, PREFIX + rule, int(status))
+        for method, rule, operation in operations(ready)
+        for status in operation["responses"]
+    }
+    assert documented - ready.checked.seen == set()
+
+
+def _refuse(api: Api, method: str, rule: str, role: Role) -> None:
+    assert ask(api, method, rule, None).status_code == 401
+    assert ask(api, method, rule, role, f"{address(rule)}?nonsense=1").status_code == 422
+    for lower in [each for each in Role if each < role]:
+        assert ask(api, method, rule, lower).status_code == 403
+    if "{" in rule and (method, rule) not in {("PUT", "/pools/{name}"), ("PUT", "/groups/{name}")}:
+        who = SHOP if rule == "/apps/{name}" else role
+        assert ask(api, method, rule, who, address(rule, "nope")).status_code == 404, (method, rule)
+    if (method, rule) in BODIES:
+        kind = {"content_type": "application/json"}
+        assert ask(api, method, rule, role, data=b"{", **kind).status_code == 400
+        assert ask(api, method, rule, role, data=b"a=1", content_type="text/csv").status_code == 415
+        assert ask(api, method, rule, role, data=b" " * (5 << 20), **kind).status_code == 413
+
+
+def _succeed(api: Api) -> None:
+    for path in ("/functions?limit=1", "/functions/ok", "/functions/ok/workflows", "/workers", "/workers/hand",
+                 "/workers/hand/steps", "/queues", "/apps", "/apps/Shop", "/groups", "/audit", "/tokens", "/me"):  # fmt: skip
+        api.get(path)
+    for status in (201, 200):
+        assert ask(api, "PUT", "/pools/{name}", Role.AUTHOR, "/pools/contracted").status_code == status
+        assert ask(api, "PUT", "/apps/{name}", Role.ADMIN, "/apps/contracted").status_code == status
+        assert ask(api, "PUT", "/groups/{name}", Role.ADMIN, "/groups/contracted").status_code == status
+    for path in ("/pools", "/pools/contracted", "/pools/contracted/holders", "/pools/contracted/waiters"):
+        api.get(path)
+    api.get("/groups/contracted")
+    assert api.call("DELETE", "/pools/contracted").status_code == 204
+    assert ask(api, "POST", "/packs", Role.AUTHOR, "/packs?dry_run=true").status_code == 200
+    assert ask(api, "POST", "/packs", Role.AUTHOR).status_code == 201
+    assert ask(api, "PUT", "/packs/{name}", Role.AUTHOR).status_code == 200
+    assert ask(api, "POST", "/tokens", Role.ADMIN).status_code == 201
+    assert ask(api, "PUT", "/tokens/{name}/password", Role.ADMIN).status_code == 200
+    for path in ("/packs", "/packs/contracted"):
+        api.get(path)
+
+
+def _conflict(api: Api) -> None:
+    assert ask(api, "POST", "/packs", Role.AUTHOR).status_code == 409
+    assert ask(api, "POST", "/tokens", Role.ADMIN).status_code == 409
+    assert api.call("DELETE", "/pools/small").status_code == 409
+    run_id = begin(api, "packed")
+    assert api.call("DELETE", "/packs/contracted").status_code == 409
+    without = BODIES["PUT", "/packs/{name}"]["files"] | {"workflows/a.yaml": json.dumps(document(step("a"), name="z"))}
+    assert api.call("PUT", "/packs/contracted", json={"files": without}).status_code == 409
+    api.work()
+    assert api.hands.status(run_id) == "succeeded"
+    assert api.call("DELETE", "/packs/contracted").status_code == 200
+    assert api.call("DELETE", "/tokens/contract").status_code == 204
+    assert api.call("GET", f"/audit?run={new_id()}", SHOP).status_code == 404
+    for path in ("/packs?app=nowhere",):
+        assert api.call("GET", path).status_code == 404
+    for method, path, body in (("POST", "/packs?app=default", FILES), ("POST", "/tokens", TOKEN_OF_DEFAULT)):
+        assert api.call(method, path, SHOP, json=body).status_code == 404
+
+
+TOKEN_OF_DEFAULT = {"name": "other", "role": "viewer", "app": "default"}
+
+
+class Broken:
+    """Rates that fail in one way."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def take(self, token_id: str) -> None:
+        raise self.error
+
+
+def _fail(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error, status in (
+        (TooManyRequests("slow down", retry_after=1), 429),
+        (RuntimeError("boom"), 500),
+        (Unreachable("away"), 503),
+    ):
+        monkeypatch.setitem(api.checked.app.extensions, "orchestrator.rates", Broken(error))
+        assert {ask(api, method, rule, Role.ADMIN).status_code for method, rule, _ in operations(api)} == {status}
+    monkeypatch.undo()
+
+
+def test_what_is_of_all_apps_is_not_changed_by_a_token_of_one(ready: Api) -> None:
+    for method, path, body in (
+        ("PUT", "/pools/small", {"slots": 9}),
+        ("DELETE", "/pools/small", None),
+        ("PUT", "/groups/shops", {"apps": []}),
+        ("PUT", "/apps/shop", {"group": "shops"}),
+        ("POST", "/packs?group=shops", FILES),
+        ("GET", "/audit", None),
+    ):
+        given = {"json": body} if body is not None else {}
+        assert ready.call(method, path, SHOP, **given).status_code == 403, path
