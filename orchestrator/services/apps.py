@@ -29,6 +29,7 @@ def set_app(
     """
     if group is not None and leave_group:
         raise OrchestratorError("an app cannot join a group and leave it at once")
+    _check_names(name, *([group] if group is not None else []))
     with db.transaction() as conn:
         known = workflows.is_owner(conn, "app", name)
         app = workflows.ensure_app(conn, name)
@@ -44,8 +45,9 @@ def set_app(
 def set_group(db: Database, name: str, apps: Sequence[str] | None = None, *, actor: str = "cli") -> bool:
     """Make the group if it is new, which is True; with `apps` these are its apps from now on, and no others.
 
-    Raises `InvalidInput` for apps that are not there.
+    Raises `InvalidInput` for apps that are not there, and for a name that is none.
     """
+    _check_names(name)
     with db.transaction() as conn:
         known = workflows.is_owner(conn, "group", name)
         group = workflows.ensure_group(conn, name)
@@ -56,6 +58,11 @@ def set_group(db: Database, name: str, apps: Sequence[str] | None = None, *, act
                 raise InvalidInput(told, "the group is invalid")
         events.audit(conn, actor, "set", "group", group.name, data={"apps": list(apps) if apps is not None else None})
     return not known
+
+
+def _check_names(*names: str) -> None:
+    if not all(name.strip() and len(name) <= 255 and name.isprintable() for name in names):
+        raise InvalidInput([Problem("name", "must be 1 to 255 printable characters")], "the name is invalid")
 
 
 def _checked(config: Mapping[str, Any]) -> str:
