@@ -8,6 +8,7 @@ from flask import Flask
 
 from orchestrator.bootstrap import make_engine
 from orchestrator.config import Config
+from orchestrator.services.seal import Seal
 from web.api.api import add_api
 from web.cookies import Cookies, end_old_sessions
 from web.failures import Failures
@@ -45,6 +46,7 @@ def create_app(config: Config | None = None) -> Flask:
     app.extensions["orchestrator.database"] = engine.db
     app.extensions["orchestrator.identities"] = Identities(engine.db)
     app.extensions["orchestrator.failures"] = Failures()
+    app.extensions["orchestrator.seal"] = Seal(config.secret_key)
     app.extensions["orchestrator.rates"] = Rates(config.api_rate)
     app.extensions["orchestrator.readiness"] = Readiness.of(config)
     watch_requests(app, config)

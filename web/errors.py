@@ -33,6 +33,12 @@ class TooManyRequests(Refused):
     status = 429
 
 
+class TooLarge(Refused):
+    """The body is larger than what this address takes."""
+
+    status = 413
+
+
 class UnsupportedBody(Refused):
     """The body is of a kind that is not read here."""
 

@@ -54,6 +54,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "apps": ("orchestrator.cli.apps", "List apps, show one, or change one."),
     "workers": ("orchestrator.cli.workers", "List worker and beat processes."),
     "token": ("orchestrator.cli.token", "Create, list and revoke tokens of the API and the admin pages."),
+    "hook": ("orchestrator.cli.hook", "Make, list and remove webhooks, which start runs or send events."),
     "audit": ("orchestrator.cli.audit", "List what people did, newest first."),
     "env": ("orchestrator.cli.env", "Print the URLs of the database and the broker."),
     "bench": ("orchestrator.cli.bench", "Measure the engine on this machine."),

@@ -9,6 +9,7 @@ import click
 
 from orchestrator.cli.become import become
 from orchestrator.config import Config
+from orchestrator.services.seal import PASSING
 from orchestrator.up.commands import web_command
 
 
@@ -21,5 +22,5 @@ def web(host: str, port: int | None, threads: int) -> None:
     config = Config.from_env()
     if config.secret_key is None:
         click.secho("SECRET_KEY is not set: sessions of the web pages end with this process", fg="yellow", err=True)
-    config = replace(config, port=port or config.port, secret_key=config.secret_key or secrets.token_hex(32))
+    config = replace(config, port=port or config.port, secret_key=config.secret_key or PASSING + secrets.token_hex(32))
     become(web_command(config, host=host, threads=threads), config)

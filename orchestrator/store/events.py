@@ -66,3 +66,19 @@ def audit(
     """Append an act to the audit log: who, what, to what, why; `bulk_id`: of which bulk it is a part."""
     values = {"actor": actor, "action": action, "target_kind": target_kind, "target_id": target_id}
     conn.execute(_AUDIT, values | {"reason": reason, "data": as_text(data), "bulk_id": bulk_id})
+
+
+_AUDIT_AT_TIMES = text("""
+INSERT INTO audit_log (actor, action, target_kind, target_id, data)
+SELECT :actor, :action, :target_kind, :target_id, CAST(:data AS json)
+WHERE NOT EXISTS (SELECT FROM audit_log WHERE target_id = :target_id AND target_kind = :target_kind
+  AND action = :action AND at > orchestrator_now() - interval '1 minute')
+""")
+
+
+def audit_at_times(
+    conn: Connection, actor: str, action: str, target_kind: str, target_id: str, data: Mapping[str, Any]
+) -> None:
+    """The same for what anybody may do as often as they like: once a minute."""
+    values = {"actor": actor, "action": action, "target_kind": target_kind, "target_id": target_id}
+    conn.execute(_AUDIT_AT_TIMES, values | {"data": as_text(data)})

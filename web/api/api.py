@@ -20,6 +20,7 @@ from web.api.docs import docs
 from web.api.fields import MOST_INTEGER, WhichRevision
 from web.api.functions import functions
 from web.api.history import history
+from web.api.hooks import hooks
 from web.api.noun import PREFIX, Noun
 from web.api.packs import packs
 from web.api.pools import pools
@@ -53,6 +54,7 @@ NOUNS: tuple[Noun, ...] = (
     apps,
     audit,
     tokens,
+    hooks,
 )
 _ABOUT = """
 Start workflows, follow and steer their runs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.store.tables.base import metadata, one_of
 from orchestrator.store.tables.children import workflow_children
 from orchestrator.store.tables.definitions import apps, groups, packs, workflow_revisions, workflows
+from orchestrator.store.tables.hooks import hook_calls, hooks, metric_counts, metric_mark
 from orchestrator.store.tables.runs import (
     HOLDS_SLOTS,
     WAITS_FOR_SLOTS,
@@ -28,7 +29,11 @@ __all__ = [
     "function_results",
     "functions",
     "groups",
+    "hook_calls",
+    "hooks",
     "metadata",
+    "metric_counts",
+    "metric_mark",
     "one_of",
     "packs",
     "pools",

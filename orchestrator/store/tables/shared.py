@@ -32,6 +32,8 @@ audit_log = Table(
     # What acts of one bulk have in common.
     Column("bulk_id", Id),
     Index("audit_log_target_idx", "target_id", "id"),
+    Index("audit_log_actor_idx", "actor", "id"),
+    Index("audit_log_action_idx", "action", "id"),
     Index("audit_log_bulk_idx", "bulk_id", "id", postgresql_where=text("bulk_id IS NOT NULL")),
 )
 

@@ -15,7 +15,7 @@ from tests.hands import announce as announce_functions
 from tests.integration.cli.conftest import take_queued
 from tests.web.api.conftest import Api
 
-NOUNS = ("functions", "workers", "pools", "packs", "apps", "audit", "tokens")
+NOUNS = ("functions", "workers", "pools", "packs", "apps", "audit", "tokens", "hooks")
 HAND = WorkerInfo("hand", "worker", "here", 7, ("default", "*"), 4, "prefork", "1.0")
 
 
