@@ -21,6 +21,7 @@ from web.app import create_app
 _AXE = (Path(__file__).parents[1] / "data" / "axe" / "axe-4.14.1.min.js").read_text()
 _SERIOUS = ("serious", "critical")
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+SECRET_KEY = "k" * 32
 
 
 @contextmanager
@@ -47,7 +48,7 @@ class _Silent(WSGIRequestHandler):
 @contextmanager
 def served(database_url: str) -> Iterator[str]:
     """The application on a port of its own; its address."""
-    app = create_app(Config(database_url=database_url, secret_key="k" * 32))
+    app = create_app(Config(database_url=database_url, secret_key=SECRET_KEY))
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Silent)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
