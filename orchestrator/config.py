@@ -160,6 +160,7 @@ class Config:
     api_streams: int = _setting(_PREFIX + "API_STREAMS", _count(least=0), 16)
     cors_origins: tuple[str, ...] = _setting(_PREFIX + "CORS_ORIGINS", _origins, ())
     proxies: int = _setting(_PREFIX + "PROXIES", _count(least=0, most=10), 0)
+    metrics_open: bool = _setting(_PREFIX + "METRICS_OPEN", _boolean, False)
     log_level: str = _setting(_PREFIX + "LOG_LEVEL", _level, "INFO")
     data_dir: Path = _setting(_PREFIX + "DATA_DIR", Path, lambda: default_folder(Path.cwd()))
     broker_tls_verify: bool = _setting(_PREFIX + "BROKER_TLS_VERIFY", _boolean, True)

@@ -15,6 +15,7 @@ from web.failures import Failures
 from web.headers import add_security_headers
 from web.health import health
 from web.identities import Identities
+from web.metrics import measure
 from web.pages import install_pages
 from web.paths import believe_proxies, use_exact_paths
 from web.problems import answer_errors
@@ -56,5 +57,6 @@ def create_app(config: Config | None = None) -> Flask:
     install_templating(app)
     install_pages(app)
     add_api(app, config)
+    measure(app, config)
     app.after_request(add_security_headers)
     return app
