@@ -8,12 +8,11 @@ from typing import Any
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from sqlalchemy import Row
 
 from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL
 from orchestrator.store.reads.metrics import Gauges
 
-Counts = Sequence[Row[Any]]
+Counts = Sequence[Any]  # rows of store/counts.py
 _OF_RUN = ("app", "workflow")
 
 

@@ -59,19 +59,24 @@ class Reading(Collector):
         return measures(_version(), self._clock() - began, gauges, counts)
 
 
+def new_histogram(registry: CollectorRegistry | None) -> Histogram:
+    """How long requests take."""
+    return Histogram(
+        "orchestrator_web_request_seconds",
+        "How long requests took, until the answer began, by the route's template.",
+        ("method", "route", "status"),
+        registry=registry,
+        buckets=_BUCKETS,
+    )
+
+
 class Measured:
     """The registry of one application, and how long its requests take."""
 
     def __init__(self, db: Database) -> None:
         self.registry = CollectorRegistry()
         self.registry.register(Reading(db))
-        self.requests = Histogram(
-            "orchestrator_web_request_seconds",
-            "How long requests took, until the answer began, by the route's template.",
-            ("method", "route", "status"),
-            registry=self.registry,
-            buckets=_BUCKETS,
-        )
+        self.requests = new_histogram(self.registry)
 
     def note(self, response: Response) -> Response:
         """A request was answered."""

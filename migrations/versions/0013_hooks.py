@@ -34,7 +34,7 @@ CREATE TABLE hooks (
     CONSTRAINT hooks_pkey PRIMARY KEY (id),
     CONSTRAINT hooks_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps (id),
     CONSTRAINT hooks_app_id_name_key_key UNIQUE (app_id, name_key),
-    CONSTRAINT hooks_scheme_check CHECK (scheme IN ('timestamp', 'github')),
+    CONSTRAINT hooks_scheme_check CHECK (scheme IN ('timed', 'github')),
     CONSTRAINT hooks_one_act_check CHECK (num_nonnulls(workflow, event) = 1),
     CONSTRAINT hooks_event_of_run_check CHECK ((event IS NULL) = (run IS NULL))
 );

@@ -17,7 +17,7 @@ from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean, json_line, local, parsed
 from orchestrator.config import Config
 from orchestrator.data_folder import DataFolder
-from orchestrator.domain.signatures import GITHUB, TIMESTAMP
+from orchestrator.domain.signatures import GITHUB, TIMED
 from orchestrator.services import hooks as verbs
 from orchestrator.services.hooks import HookSpec, Secret
 from orchestrator.services.seal import Seal
@@ -65,7 +65,7 @@ def create(
 ) -> None:
     """Make a hook. Its secret is shown now, and never again."""
     template = read_input(given, "--input")
-    spec = HookSpec(workflow, event, run, GITHUB if github else TIMESTAMP, template, idempotency_key)
+    spec = HookSpec(workflow, event, run, GITHUB if github else TIMED, template, idempotency_key)
     with open_engine(need=("database",)) as engine:
         _tell(verbs.create_hook(engine, _seal(), name, spec, app=app, actor=actor()), as_json)
 

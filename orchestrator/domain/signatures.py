@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-TIMESTAMP, GITHUB = "timestamp", "github"
-SCHEMES = (TIMESTAMP, GITHUB)
+TIMED, GITHUB = "timed", "github"
+SCHEMES = (TIMED, GITHUB)
 WINDOW_SECONDS = 300
 DELIVERY_SECONDS = 7 * 86400  # how long a delivery of GitHub's is known again
 TIME_HEADER, SIGNATURE_HEADER = "x-orchestrator-timestamp", "x-orchestrator-signature"

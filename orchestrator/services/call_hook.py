@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from orchestrator.domain.expressions import compile_template
-from orchestrator.domain.signatures import GITHUB, TIMESTAMP, Signed, check
+from orchestrator.domain.signatures import GITHUB, TIMED, Signed, check
 from orchestrator.errors import (
     Conflict,
     ExpressionError,
@@ -68,7 +68,7 @@ def verify_call(engine: Engine, seal: Seal, hook_id: str, call: Call) -> Verifie
         hook = hooks.find_hook(conn, hook_id)
     there = hook is not None and hook.enabled
     secret = seal.open(hook.secret) if hook is not None and there else _NOBODYS
-    scheme = hook.scheme if hook is not None else TIMESTAMP
+    scheme = hook.scheme if hook is not None else TIMED
     signed = check(scheme, secret, call.headers, call.body, time.time())
     if hook is None or not there:
         raise NotFound(f"there is no hook {hook_id}")

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from orchestrator.domain.expressions import compile_template
-from orchestrator.domain.signatures import GITHUB, SCHEMES, TIMESTAMP
+from orchestrator.domain.signatures import GITHUB, SCHEMES, TIMED
 from orchestrator.domain.values import storable
 from orchestrator.errors import Conflict, ExpressionError, InvalidInput, Problem, UnstorableValue
 from orchestrator.services.engine import Engine
@@ -33,7 +33,7 @@ class HookSpec:
     workflow: str | None = None
     event: str | None = None
     run: str | None = None
-    scheme: str = TIMESTAMP
+    scheme: str = TIMED
     input: Any = BODY
     idempotency_key: str | None = None
 
@@ -141,7 +141,7 @@ def _problems(name: str, spec: HookSpec) -> Iterator[Problem]:
     if spec.event is not None and spec.idempotency_key is not None:
         yield Problem("idempotency_key", "is for starts; an event has none")
     if spec.scheme not in SCHEMES:
-        yield Problem("scheme", f"must be {TIMESTAMP} or {GITHUB}")
+        yield Problem("scheme", f"must be {TIMED} or {GITHUB}")
     yield from _of_templates({"input": spec.input, "run": spec.run, "idempotency_key": spec.idempotency_key})
 
 

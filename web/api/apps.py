@@ -6,7 +6,6 @@ from typing import Any
 
 from flask import Response, url_for
 from marshmallow import fields
-from sqlalchemy import Connection
 
 from orchestrator.domain.roles import Role
 from orchestrator.domain.sensitive import mask_sensitive
@@ -121,7 +120,7 @@ def put_group(query: dict[str, Any], body: dict[str, Any], name: str) -> Respons
     return answered(shown, 201 if made else 200, **where)
 
 
-def _shown(conn: Connection, name: str) -> dict[str, Any]:
+def _shown(conn: Any, name: str) -> dict[str, Any]:
     return _masked(list_apps(conn, name)[0])
 
 

@@ -8,7 +8,7 @@ from flask import Response, current_app, request, url_for
 from marshmallow import fields
 
 from orchestrator.domain.roles import Role
-from orchestrator.domain.signatures import SCHEMES, TIMESTAMP
+from orchestrator.domain.signatures import SCHEMES, TIMED
 from orchestrator.services.call_hook import Call, NotSigned, act_on_call, verify_call
 from orchestrator.services.hooks import BODY, HookSpec, Secret, create_hook, remove_hook, rotate_hook, set_enabled
 from orchestrator.services.seal import Seal
@@ -66,7 +66,7 @@ class HookBody(Strict):
     workflow = Name(load_default=None, allow_none=True, metadata={"description": "Start this workflow."})
     event = Name(load_default=None, allow_none=True, metadata={"description": "Send this event to a run."})
     run = Text(load_default=None, allow_none=True, metadata={"description": "To which: `{{ body.run_id }}`."})
-    scheme = one_of(SCHEMES, load_default=TIMESTAMP, metadata={"description": "How calls are signed."})
+    scheme = one_of(SCHEMES, load_default=TIMED, metadata={"description": "How calls are signed."})
     input = AnyJson(
         load_default=BODY,
         metadata={"description": "Template over `body`, `headers` and `query` of the input, or payload."},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Response, request, url_for
-from marshmallow import ValidationError, fields
+from marshmallow import fields
 
 from orchestrator.domain.pack import Pack
 from orchestrator.domain.roles import Role
@@ -15,7 +15,7 @@ from orchestrator.services.packs import Act, Changed, install_pack, remove_pack,
 from orchestrator.store.reads import list_packs
 from orchestrator.store.reads.packs import page_packs
 from orchestrator.store.workflows import name_key
-from web.api.bodies import JSON, Parser, read_json
+from web.api.bodies import JSON, read_body
 from web.api.fields import OfApp, Paged, Strict, Text
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.operations import PackChangedShape, PackPage, PacksShape
@@ -165,12 +165,7 @@ def _read() -> Pack:
         return pack_of_archive(request.get_data(cache=False), limits=limits)
     if not request.is_json:
         raise UnsupportedBody("send a zip or tar, with `Content-Type: application/zip`, or the files as JSON")
-    schema = FilesBody()
-    try:
-        files = schema.load(read_json(required=True))["files"]
-    except ValidationError as error:
-        Parser().handle_error(ValidationError({"json": error.messages}), request, schema)
-    return pack_of_files(files, limits=limits)
+    return pack_of_files(read_body(FilesBody())["files"], limits=limits)
 
 
 def _shown(changed: Changed, query: dict[str, Any]) -> dict[str, Any]:

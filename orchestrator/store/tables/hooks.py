@@ -37,7 +37,7 @@ hooks = Table(
     Column("created_by", Text, nullable=False),
     Column("last_called_at", Instant),
     UniqueConstraint("app_id", "name_key"),
-    CheckConstraint("scheme IN ('timestamp', 'github')", name="scheme"),
+    CheckConstraint("scheme IN ('timed', 'github')", name="scheme"),
     CheckConstraint("num_nonnulls(workflow, event) = 1", name="one_act"),
     CheckConstraint("(event IS NULL) = (run IS NULL)", name="event_of_run"),
 )

@@ -38,7 +38,7 @@ def test_a_hook_is_made_listed_switched_and_removed(
     listed = shared_cli("hook", "list", "--json").json["items"]
     assert [(one["name"], one["scheme"], one["enabled"]) for one in listed] == [
         ("g", "github", True),
-        ("h", "timestamp", True),
+        ("h", "timed", True),
     ]
     assert [line.split()[:5] for line in shared_cli("hook", "list").out.splitlines()[1:]] == [
         ["g", "default", "sends", "e", "enabled"],

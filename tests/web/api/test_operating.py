@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -125,21 +126,29 @@ def test_a_pack_comes_as_zip_tar_or_files_and_goes(api: Api) -> None:
     assert api.call("DELETE", "/packs/p", (Role.AUTHOR, "Shop")).get_json()["pack"] == "P"
 
 
-@pytest.mark.parametrize(
-    ("body", "kind", "told"),
-    [
-        (b"PK nothing", "application/zip", "cannot be unpacked"),
-        (zipped(pack_files("p", "p1"))[:-40], "application/zip", "cannot be unpacked"),
-        (tarred(pack_files("p", "p1"))[:60], "application/gzip", "cannot be unpacked"),
-        (zipped({"a/pack.yaml": "name: a", "b/pack.yaml": "name: b"}), "application/zip", "pack.yaml"),
-        (zipped({f"workflows/{n}.yaml": " " * (1 << 20) for n in range(5)}), "application/zip", "larger than"),
-        (zipped({"pack.yaml": "name: a", "workflows/a.yaml": "name: [", "workflows/b.yaml": "x: 1"}),
-         "application/zip", "workflows/a.yaml"),
-        (tarred({"x": "y" * (65 << 20)}), "application/gzip", "holds more than"),
-    ],
-)  # fmt: skip
-def test_what_is_no_pack_is_refused_with_all_that_is_wrong(api: Api, body: bytes, kind: str, told: str) -> None:
-    answer = api.call("POST", "/packs", data=body, content_type=kind)
+REFUSED: dict[str, tuple[Callable[[], bytes], str, str]] = {
+    "no zip": (lambda: b"PK nothing", "application/zip", "cannot be unpacked"),
+    "half a zip": (lambda: zipped(pack_files("p", "p1"))[:-40], "application/zip", "cannot be unpacked"),
+    "half a tar": (lambda: tarred(pack_files("p", "p1"))[:60], "application/gzip", "cannot be unpacked"),
+    "two packs": (
+        lambda: zipped({"a/pack.yaml": "name: a", "b/pack.yaml": "name: b"}), "application/zip", "pack.yaml"
+    ),
+    "large documents": (
+        lambda: zipped({f"workflows/{n}.yaml": " " * (1 << 20) for n in range(5)}), "application/zip", "larger than"
+    ),
+    "faulty files": (
+        lambda: zipped({"pack.yaml": "name: a", "workflows/a.yaml": "name: [", "workflows/b.yaml": "x: 1"}),
+        "application/zip",
+        "workflows/a.yaml",
+    ),
+    "a bomb": (lambda: tarred({"x": "y" * (65 << 20)}, "w:gz"), "application/gzip", "holds more than"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_pack_is_refused_with_all_that_is_wrong(api: Api, case: str) -> None:
+    body, kind, told = REFUSED[case]
+    answer = api.call("POST", "/packs", data=body(), content_type=kind)
     assert (answer.status_code, told in answer.text) == (422, True), answer.text
 
 
