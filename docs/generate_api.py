@@ -40,7 +40,8 @@ def table(document: dict[str, Any]) -> str:
 
 def _line(method: str, path: str, told: dict[str, Any]) -> str:
     answers = " ".join(sorted(status for status in told["responses"] if status[0] in "24"))
-    cells = [f"`{method} {path}`", told.get("x-role", "nobody: calls are signed"), told["summary"], ", ".join(_takes(told)), answers]
+    role = told.get("x-role", "nobody: calls are signed")
+    cells = [f"`{method} {path}`", role, told["summary"], ", ".join(_takes(told)), answers]
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
