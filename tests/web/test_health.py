@@ -55,6 +55,26 @@ def test_unready_while_the_schema_is_missing(orchestrator_servers: ServerUrls, b
     assert "orchestrator db upgrade" in answer.get_json()["checks"]["postgres"]["detail"]
 
 
+def test_unready_while_the_schema_is_older_or_only_one_server_answers(
+    database_url: str, broker_url: str, db: Database, closed_port: int
+) -> None:
+    away = client_of(database_url, f"redis://127.0.0.1:{closed_port}/0").get("/readyz")
+    assert away.status_code == 503
+    assert {name: check["ok"] for name, check in away.get_json()["checks"].items()} == {
+        "postgres": True,
+        "broker": False,
+    }
+    with db.transaction() as conn:
+        conn.execute(text("UPDATE alembic_version SET version_num = '0010'"))
+    older = client_of(database_url, broker_url).get("/readyz")
+    assert older.status_code == 503
+    assert {name: check["ok"] for name, check in older.get_json()["checks"].items()} == {
+        "postgres": False,
+        "broker": True,
+    }
+    assert "to do: 0011, " in older.get_json()["checks"]["postgres"]["detail"]
+
+
 def test_ready_on_a_schema_that_a_later_release_has_upgraded(client: FlaskClient, db: Database) -> None:
     with db.transaction() as conn:
         conn.execute(text("UPDATE alembic_version SET version_num = '9999'"))
