@@ -106,11 +106,11 @@ def show_group(query: dict[str, Any], name: str) -> Response:
     return answered({"name": group, "apps": [own]})
 
 
-@apps.add("PUT", "/groups/<name>", Role.ADMIN, GroupShape, also=(201,), body=GroupBody)
+@apps.add("PUT", "/groups/<name>", Role.ADMIN, GroupShape, also=(201,), body=GroupBody, refused=(404,))
 def put_group(query: dict[str, Any], body: dict[str, Any], name: str) -> Response:
     """Make or change a group
 
-    201: it is new. A token of one app may not.
+    201: it is new. 404: the name cannot be printed. A token of one app may not.
     """
     for_all_apps("groups")
     made = set_group(db(), name, body.get("apps"), actor=actor())

@@ -51,12 +51,12 @@ def show(query: dict[str, Any], name: str) -> Response:
     return answered(_shown(name))
 
 
-@pools.add("PUT", "/pools/<name>", Role.AUTHOR, PoolShape, also=(201,), body=PoolBody)
+@pools.add("PUT", "/pools/<name>", Role.AUTHOR, PoolShape, also=(201,), body=PoolBody, refused=(404,))
 def put(query: dict[str, Any], body: dict[str, Any], name: str) -> Response:
     """Make or change a pool
 
-    What holds slots keeps them, also when there are fewer. 201: it is new. A token of one app may not: pools are of
-    all apps.
+    What holds slots keeps them, also when there are fewer. 201: it is new. 404: the name cannot be printed. A token of
+    one app may not: pools are of all apps.
     """
     for_all_apps("pools")
     made = set_pool(
