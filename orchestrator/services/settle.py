@@ -23,7 +23,7 @@ from orchestrator.domain.outcome import (
     Suspension,
     verdict,
 )
-from orchestrator.domain.states import Reason, StepStatus
+from orchestrator.domain.states import Reason, RunStatus, StepStatus
 from orchestrator.errors import ExpressionError
 from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
@@ -215,6 +215,8 @@ class _Settling:
     def _end(self, outcome: Outcome, end: End) -> tuple[Settled, Advanced]:
         if end.status is StepStatus.FAILED:
             end = self._publish_failure(end)
+        elif end.status is StepStatus.CANCELED:
+            end = self._why_canceled(end)
         if not self._finish(outcome, end):
             return Settled(stale=True), Advanced()
         if self.owner is not None and self.fan is not None:
@@ -254,6 +256,11 @@ class _Settling:
             output_json=outcome.output_json if end.status is StepStatus.SUCCEEDED else None,
             input_json=self.input_json,
         )
+
+    def _why_canceled(self, end: End) -> End:
+        """A drain asks steps to stop too, those that have items to make (services/halt_items.py)."""
+        drained = self.step.with_items is not None and self.scope.facts.status is not RunStatus.CANCELING
+        return replace(end, reason=Reason.DRAIN) if drained else end
 
     def _publish_failure(self, end: End) -> End:
         error = end.error or ErrorInfo("Error", str(end.reason))

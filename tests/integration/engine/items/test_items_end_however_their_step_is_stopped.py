@@ -390,7 +390,8 @@ def test_a_drain_cancels_a_step_that_has_not_made_all_its_items(
     for one in under_way:
         hands.settle(one)
     work_all(hands, run_id)
-    assert (hands.status(run_id), ends(hands, run_id)["each"]) == ("failed", "canceled")
+    each_row = hands.steps(run_id)["each"]
+    assert (hands.status(run_id), each_row["status"], each_row["reason"]) == ("failed", "canceled", "drain")
     assert statuses(hands.db, run_id) == ["succeeded"] * (100 if made_before else 0)
 
 
