@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from orchestrator.domain.cascade import Ended, StepRow
 from orchestrator.domain.graph import Plan, PlanStep
 from orchestrator.domain.precedence import PastEnd
-from orchestrator.domain.states import Reason, RunStatus, StepStatus
+from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.domain.values import storable
 from orchestrator.errors import Conflict, ExpressionError, InvalidInput, Problem, UnstorableValue
 from orchestrator.services.advance import advance
@@ -28,9 +28,6 @@ from orchestrator.store.runs import RunFacts
 
 _MARKS = (StepStatus.SUCCEEDED, StepStatus.SKIPPED)
 _REOPENED = (RunStatus.FAILED, RunStatus.CANCELED)
-_NOT_RUN = (StepStatus.SKIPPED, StepStatus.UPSTREAM_FAILED)
-# A step that failed so was decided by its sources, and never began.
-_DECIDED_TO_FAIL = (Reason.UNREACHABLE, Reason.CONDITION_ERROR)
 
 
 def mark(
@@ -142,7 +139,7 @@ def _to_open(
     opened: set[int] = set()
     for step in plan.steps:
         status = rows[step.position].status
-        decided = status in _NOT_RUN or (status is StepStatus.FAILED and ends[step.position].reason in _DECIDED_TO_FAIL)
+        decided = status.terminal and not ends[step.position].ran  # what skipped itself ran, what was marked stays
         behind = marked in step.sources or not opened.isdisjoint(step.sources)
         again = status is StepStatus.CANCELED or step.position in undone
         if step.position != marked and (again or (decided and behind)):

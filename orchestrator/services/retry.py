@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection
 
 from orchestrator.domain.graph import Plan
-from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.domain.states import Reason, RunStatus, StepStatus
 from orchestrator.errors import Conflict
 from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
@@ -27,9 +27,9 @@ def retry(
 ) -> int:
     """Retry; how many steps were opened again. Raises `NotFound`, or `Conflict` when the run did not end badly.
 
-    Opened again: failed, canceled and upstream-failed steps, skipped ones that depend on such, and succeeded ones whose
-    compensation has undone them; of a step's items, those that failed or were canceled. Each has its attempts anew;
-    their history stays.
+    Opened again: failed, canceled and upstream-failed steps, skipped ones that depend on such (but for those that an
+    operator marked so), and succeeded ones whose compensation has undone them; of a step's items, those that failed or
+    were canceled. Each has its attempts anew; their history stays.
     """
     with engine.db.transaction() as conn:
         opened, advanced = retry_within(conn, engine, run_id, reason, actor, bulk_id)
@@ -48,18 +48,27 @@ def retry_within(
     if facts.status not in (RunStatus.FAILED, RunStatus.CANCELED):
         raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")
     check_limit(conn, plan, facts)
-    opened = _to_open(plan, {position: row.status for position, row in rows.items()}, undone(conn, plan, run_id))
+    statuses = {position: row.status for position, row in rows.items()}
+    opened = _to_open(plan, statuses, undone(conn, plan, run_id), _marked(conn, run_id, statuses))
     reopen(conn, plan, run_id, rows, opened)
     run_transition.reopen_run(conn, run_id, plan.definition.timeout)
     events.act(conn, run_id, "run.retried", "retry", actor, reason, bulk_id=bulk_id, steps=len(opened))
     return len(opened), _go_on(conn, engine, plan, run_id, opened)
 
 
-def _to_open(plan: Plan, statuses: Mapping[int, StepStatus], undone: set[int]) -> set[int]:
+def _marked(conn: Connection, run_id: str, statuses: Mapping[int, StepStatus]) -> set[int]:
+    """Skipped steps that an operator said are to be skipped."""
+    skipped = [position for position, status in statuses.items() if status is StepStatus.SKIPPED]
+    ends = steps.load_ends(conn, run_id, skipped) if skipped else {}
+    return {position for position, end in ends.items() if end.reason == Reason.MARKED}
+
+
+def _to_open(plan: Plan, statuses: Mapping[int, StepStatus], undone: set[int], marked: set[int]) -> set[int]:
     opened: set[int] = set()
     for step in plan.steps:
         status = statuses[step.position]
-        skipped_after_it = status is StepStatus.SKIPPED and not opened.isdisjoint(step.sources)
+        skipped = status is StepStatus.SKIPPED and step.position not in marked
+        skipped_after_it = skipped and not opened.isdisjoint(step.sources)
         if status in _AGAIN or skipped_after_it or step.position in undone:
             opened.add(step.position)
     return opened

@@ -94,6 +94,24 @@ def test_a_step_marked_skipped_is_seen_as_skipped() -> None:
         assert ended["failure"] == "succeeded"  # what was started because of the failure has happened
 
 
+def test_what_began_stays_and_so_does_what_an_operator_marked_before() -> None:
+    script = Script({"a": ["failed"], "b": ["skipped"], "d": ["failed", "failed"]})
+    with testing.sandbox(script.functions) as box:
+        after_a = {"depends_on": [on("a", "complete")], "function": FUNCTION}
+        graph = [step("a", function=FUNCTION), step("b", **after_a), step("c", **after_a), step("d", function=FUNCTION)]
+        after_d = {"depends_on": [on("d", "complete")], "function": FUNCTION}
+        run_id = box.start(document(*graph, step("e", **after_d)))
+        for name in ("c", "e"):
+            mark(box.engine, run_id, name, SKIPPED)
+        box.drive(run_id)
+        assert mark(box.engine, run_id, "a", SUCCEEDED) == 0
+        box.drive(run_id)
+        assert ends(box, run_id) == {"a": "succeeded", "b": "skipped", "c": "skipped", "d": "failed", "e": "skipped"}
+        assert retry(box.engine, run_id) == 1
+        box.drive(run_id)
+    assert Counter(script.ran) == {"a": 1, "b": 1, "d": 2}
+
+
 def test_edges_with_conditions_are_asked_again_and_see_the_operators_output() -> None:
     with testing.sandbox(FUNCTIONS) as box:
         graph = [
