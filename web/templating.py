@@ -28,7 +28,16 @@ _ORDER = (*_FIRST, "running", "waiting", "paused", "queued", "ready", "pending")
 
 def install_templating(app: Flask) -> None:
     """Give templates the filters and functions below, and static files addresses that change with what they hold."""
-    filters: tuple[Callable[..., Any], ...] = (utc, status_word, pretty, in_words, parts, short_id, reason_in_words)
+    filters: tuple[Callable[..., Any], ...] = (
+        utc,
+        status_word,
+        pretty,
+        compact,
+        in_words,
+        parts,
+        short_id,
+        reason_in_words,
+    )
     app.jinja_env.filters.update({one.__name__: one for one in filters})
     app.jinja_env.globals.update(icons=ICONS, places=places, between=between, csrf_token=csrf_token)
     app.jinja_env.globals.update(can=can, workflow_url=workflow_url, in_order=in_order, fields_of=fields_of)
@@ -45,6 +54,11 @@ def utc(iso: str) -> str:
 def pretty(value: Any) -> str:
     """JSON for people: indented, a text as it is."""
     return value if isinstance(value, str) and "\n" in value else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def compact(value: Any) -> str:
+    """JSON on one line; a text as it is."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def in_order(counts: Mapping[str, int]) -> list[tuple[str, int]]:

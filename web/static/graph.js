@@ -12,7 +12,7 @@
   // Of a layer, the first of these that occurs is what it is drawn like.
   const LOUD = ["failed", "running", "waiting", "queued", "ready", "upstream_failed", "canceled", "pending", "succeeded", "skipped"];
   const view = { x: 0, y: 0, k: 1 };
-  let chart = null, states = null, at = -1, drawn = null, timer = 0, fitted = false;
+  let touched = false, chart = null, states = null, at = -1, drawn = null, timer = 0, fitted = false;
   let box = canvas.getBoundingClientRect();
 
   const make = (name, attributes, text) => {
@@ -172,6 +172,7 @@
     if (chart.nodes.length <= 60) { view.k = 0.8; center(Math.max(wanted, 0)); view.x -= box.width / 4; place(true); }
   }
   function zoom(factor, x = box.width / 2, y = box.height / 2) {
+    touched = true;
     const k = Math.max(0.01, Math.min(view.k * factor, 2.5));
     view.x = x - ((x - view.x) * k) / view.k;
     view.y = y - ((y - view.y) * k) / view.k;
@@ -238,6 +239,7 @@
     if (fingers.size === 1) {
       view.x += event.clientX - last.clientX;
       view.y += event.clientY - last.clientY;
+      touched = true;
       moved += Math.abs(event.clientX - last.clientX) + Math.abs(event.clientY - last.clientY);
       if (moved > 4) { canvas.setPointerCapture(event.pointerId); canvas.classList.add("moving"); }
       move();
@@ -265,7 +267,7 @@
   });
   new ResizeObserver(() => {
     box = canvas.getBoundingClientRect();
-    if (chart && !fitted && box.width) { fitted = true; begin(); } else move();
+    if (chart && box.width && !(fitted && touched)) { fitted = true; begin(); } else move();
   }).observe(canvas);
   addEventListener("scroll", () => { box = canvas.getBoundingClientRect(); }, { passive: true });
 

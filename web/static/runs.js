@@ -26,7 +26,8 @@
   const read = () => { try { return JSON.parse(window.ui.stored("runs.views")) || []; } catch { return []; } };
   function show() {
     const place = menu.querySelector("[data-views-list]");
-    place.replaceChildren(...read().map((view) => {
+    place.textContent = read().length ? "" : "No view is saved in this browser.";
+    place.append(...read().map((view) => {
       const row = document.createElement("div"), link = document.createElement("a"), off = document.createElement("button");
       row.className = "view";
       link.textContent = view.name;
