@@ -13,9 +13,12 @@ from orchestrator.store.reads.hindrance import who_did
 
 @dataclass(frozen=True, slots=True)
 class RunHead:
-    """`above`: the runs it is below, the topmost first, each with `id`, `workflow`, `app`, `step`, its step that started
-    the next, and `item`, the item of it; `before`: the run of the same workflow and app that was started before it, if
-    it is near."""
+    """What is around the run.
+
+    `above`: the runs it is below, the topmost first, each with `id`, `workflow`, `app`, `step`, its step that started
+    the next, and `item`, the item of it. `before`: the run of the same workflow and app that was started before it, if
+    it is near.
+    """
 
     tags: list[str]
     started_by: str | None
@@ -39,9 +42,9 @@ WITH RECURSIVE above AS (
   SELECT r.parent_run_id, r.parent_step_id, a.level + 1 FROM above a JOIN workflow_runs r ON r.id = a.id
   WHERE a.level < 100
 )
-SELECT r.id, w.name AS workflow, p.name AS app, s.name AS step, s.item_index AS item FROM above a JOIN workflow_runs r ON r.id = a.id
-JOIN workflows w ON w.id = r.workflow_id JOIN apps p ON p.id = r.app_id
-LEFT JOIN workflow_run_steps s ON s.id = a.step_id
+SELECT r.id, w.name AS workflow, p.name AS app, s.name AS step, s.item_index AS item
+FROM above a JOIN workflow_runs r ON r.id = a.id JOIN workflows w ON w.id = r.workflow_id
+JOIN apps p ON p.id = r.app_id LEFT JOIN workflow_run_steps s ON s.id = a.step_id
 ORDER BY a.level DESC
 """)
 
