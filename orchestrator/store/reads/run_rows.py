@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, text
 from orchestrator.domain.states import RUN_OPEN
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.page import id_cursor, iso
-from orchestrator.store.reads.runs import RunFilters, find_ids
+from orchestrator.store.reads.runs import RunFilters, find_ids, find_ids_down_to
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, secrets_of
 
 _MOST_COUNTED = 1000  # steps of an open run that are counted for the list
@@ -19,11 +19,15 @@ _MOST_COUNTED = 1000  # steps of an open run that are counted for the list
 
 @dataclass(frozen=True, slots=True)
 class RunRows:
-    """`newer` and `older` are the cursors to hand in as `before` and `after`; None where nothing follows."""
+    """`newer` and `older` are the cursors to hand in as `before` and `after`; None where nothing follows.
+
+    `looked`: only so many runs with errors were looked through for words; `older` goes on with those before them.
+    """
 
     items: list[dict[str, Any]]
     newer: str | None = None
     older: str | None = None
+    looked: int | None = None
 
 
 _ROWS = text("""
@@ -48,15 +52,52 @@ def list_run_rows(
 
     Raises `NotFound` for an app or workflow nobody has registered, `InvalidInput` for a cursor.
     """
-    found = find_ids(conn, filters, id_cursor(after), limit + 1, before=id_cursor(before))
-    more = len(found) > limit
-    ids = (found[1:] if before and more else found)[:limit]
+    if before is not None:
+        return _before(conn, filters, before, limit)
+    bound = _bound(conn, id_cursor(after)) if filters.error else None
+    if bound is None:
+        found = find_ids(conn, filters, id_cursor(after), limit + 1)
+    else:
+        found = find_ids_down_to(conn, filters, after, bound.end, limit + 1)
+    ids = found[:limit]
+    newer = (ids[0] if ids else after) if after else None
+    if len(found) > limit:
+        return RunRows(_load(conn, ids), newer, ids[-1])
+    return RunRows(_load(conn, ids), newer, bound.last if bound else None, _LOOKED if bound else None)
+
+
+def _before(conn: Connection, filters: RunFilters, before: str, limit: int) -> RunRows:
+    found = find_ids(conn, filters, None, limit + 1, before=id_cursor(before))
+    ids = found[-limit:]
     if not ids:
         return RunRows([])
-    rows = conn.execute(_ROWS, {"ids": ids}).all()
-    newer = ids[0] if (more if before else after) else None
-    older = ids[-1] if (True if before else more) else None
-    return RunRows(_shape_all(conn, rows), newer, older)
+    return RunRows(_load(conn, ids), ids[0] if len(found) > limit else None, ids[-1])
+
+
+# Words are looked for run by run: no more of them at a time than a reader waits for.
+_LOOKED = 20_000
+_ENDS = text("""
+SELECT id FROM workflow_runs WHERE error IS NOT NULL AND (CAST(:after AS uuid) IS NULL OR id < :after)
+ORDER BY id DESC OFFSET :skip LIMIT 2
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The last run that is looked at, and the first that is not."""
+
+    last: str
+    end: str
+
+
+def _bound(conn: Connection, after: str | None) -> _Bound | None:
+    """Where to stop; None when all can be looked at."""
+    ids = [str(id) for id in conn.execute(_ENDS, {"after": after, "skip": _LOOKED - 1}).scalars()]
+    return _Bound(*ids) if len(ids) == 2 else None
+
+
+def _load(conn: Connection, ids: Sequence[str]) -> list[dict[str, Any]]:
+    return _shape_all(conn, conn.execute(_ROWS, {"ids": list(ids)}).all()) if ids else []
 
 
 def _shape_all(conn: Connection, rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:

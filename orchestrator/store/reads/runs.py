@@ -128,9 +128,14 @@ def _find_near(conn: Connection, filters: RunFilters, after: str | None, limit: 
     end = conn.execute(_NTH, {"after": after, "near": _NEAR}).scalar()
     if end is None:
         return None
-    conditions, values = conditions_of(conn, filters, after, end)
-    ids = _find(conn, filters, conditions, values, limit)
+    ids = find_ids_down_to(conn, filters, after, end, limit)
     return ids if len(ids) == limit else None
+
+
+def find_ids_down_to(conn: Connection, filters: RunFilters, after: str | None, end: str, limit: int) -> list[str]:
+    """What `find_ids` gives of the runs that are newer than `end`."""
+    conditions, values = conditions_of(conn, filters, after, end)
+    return _find(conn, filters, conditions, values, limit)
 
 
 def _find(

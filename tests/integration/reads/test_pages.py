@@ -12,7 +12,7 @@ from orchestrator.errors import NotFound
 from orchestrator.services.bulk import Verb
 from orchestrator.services.bulk_portions import act_on_portion, fitting, preview
 from orchestrator.store.one_transaction import OneTransaction
-from orchestrator.store.reads import RunFilters, runs
+from orchestrator.store.reads import RunFilters, run_rows, runs
 from orchestrator.store.reads.difference import compare_steps
 from orchestrator.store.reads.histogram import count_over_time
 from orchestrator.store.reads.run_head import run_head
@@ -60,6 +60,25 @@ def test_what_is_rare_is_found_beyond_the_newest_runs(
         assert runs.find_ids(conn, filters, None, 2) == wanted[:2]
         assert runs.find_ids(conn, filters, ids[5], 10) == wanted[2:]
     assert runs.find_ids(conn, RunFilters(error="card 1"), None, 10) == [ids[0], ids[1], ids[10]]
+
+
+def test_words_are_looked_for_in_so_many_runs_at_a_time_and_none_is_passed_over(
+    conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_rows, "_LOOKED", 3)
+    revision = add_workflow(conn)
+    errors = [{"type": "E", "message": "rare" if n in (0, 4, 5) else "usual"} for n in range(8)]
+    ids = [add_run(conn, revision, "failed", error=error) for error in errors][::-1]
+    pages, after = [], None
+    while True:
+        page = list_run_rows(conn, RunFilters(error="rare"), after=after, limit=10)
+        pages.append([run["id"] for run in page.items])
+        if page.older is None:
+            break
+        assert page.looked == 3
+        after = page.older
+    assert pages == [[ids[2]], [ids[3]], [ids[7]]]
+    assert page.looked is None
 
 
 def test_a_row_has_no_secret_and_counts_open_runs_only(conn: Connection) -> None:
