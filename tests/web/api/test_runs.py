@@ -49,6 +49,7 @@ def test_an_input_that_does_not_fit_is_told_with_its_place(api: Api) -> None:
     refused = api.post("/runs", {"workflow": "strict", "input": {"n": "x"}})
     assert (refused.status_code, refused.get_json()["errors"][0]["path"]) == (422, "input.n")
     assert api.post("/runs", {"workflow": "strict", "input": {"pin": "1234"}}).get_json()["input"] == {"pin": "***"}
+    assert [run["input"] for run in api.get("/runs?workflow=strict")["items"]] == [{"pin": "***"}]
     unknown = api.post("/runs", {"workflow": "stritc"})
     assert (unknown.status_code, "did you mean 'strict'" in unknown.get_json()["detail"]) == (404, True)
 
@@ -114,6 +115,7 @@ def test_a_run_is_looked_at_from_all_sides(api: Api) -> None:
     why = api.get(f"/runs/{run_id}/steps/late/why")
     assert (why["step"], bool(why["why"])) == ("late", True)
     api.work()
+    assert api.get("/runs?workflow=sides")["items"] == [api.get(f"/runs/{run_id}")]
     assert names(api.get(f"/runs/{run_id}/steps")) == ["each", "bad", "late"]
     assert names(api.get(f"/runs/{run_id}/steps?status=failed&status=upstream_failed")) == ["bad", "late"]
     page = api.get(f"/runs/{run_id}/steps?limit=2")
