@@ -30,7 +30,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 HUNT = settings(
-    max_examples=soaked(6, 300),
+    max_examples=soaked(4, 300),
     deadline=None,
     database=None,
     derandomize=soaked(1, 0) == 1,

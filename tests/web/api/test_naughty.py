@@ -35,7 +35,7 @@ def test_a_naughty_string_is_stored_and_given_back_as_it_is(api: Api) -> None:
 
 
 def test_a_naughty_string_as_a_name_a_filter_or_a_cursor_is_answered(api: Api) -> None:
-    for text in NAUGHTY[:: soaked(5, 1)]:
+    for text in NAUGHTY[:: soaked(15, 1)]:
         part = quote(text, safe="")
         if part and text not in (".", ".."):
             assert api.call("GET", f"/workflows/{part}").status_code == 404
@@ -45,7 +45,7 @@ def test_a_naughty_string_as_a_name_a_filter_or_a_cursor_is_answered(api: Api) -
 
 
 def test_a_naughty_string_in_a_definition_is_taken_as_it_is_or_told(api: Api) -> None:
-    for text in NAUGHTY[:: soaked(10, 1)]:
+    for text in NAUGHTY[:: soaked(25, 1)]:
         made = document(step("a", input={"t": f"{{% raw %}}{text}{{% endraw %}}"}), name="odd", description=text)
         answer = api.post("/workflows", made)
         assert answer.status_code in (200, 201, 422), answer.text
@@ -62,7 +62,7 @@ def test_what_is_no_json_is_refused_and_what_is_json_is_read(api: Api) -> None:
 
 
 def test_what_is_yaml_or_not_is_checked_as_a_definition(api: Api) -> None:
-    for case in cases("yaml_suite.json")[:: soaked(3, 1)]:
+    for case in cases("yaml_suite.json")[:: soaked(8, 1)]:
         answer = api.call("POST", "/workflows", data=case["yaml"].encode(), content_type="application/yaml")
         assert answer.status_code == 422, (case, answer.text)
         assert (
