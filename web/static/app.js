@@ -82,7 +82,9 @@
     }
   });
 
-  // What was swapped in, or is there at the start.
+  // What was swapped in is shown in the same breath, before anything is painted.
+  document.addEventListener("htmx:afterSwap", () => ui.show(document));
+  document.addEventListener("htmx:oobAfterSwap", () => ui.show(document));
   document.addEventListener("htmx:load", (event) => ui.show(event.detail.elt));
 
   // Live parts: `data-live="5"` is asked for again each 5 seconds, not while the tab is hidden or the reader is

@@ -119,7 +119,7 @@
       if (bottom < area[1] || top > area[3]) continue;
       lines[on] += (line.d ??= path(points));
       if (source === at || target === at) lines.own += line.d;
-      if (text && near) words.push(make("text", { class: "on", x: b.x - 30, y: (points.at(-1) + points.at(-3)) / 2 - 4 }, text));
+      if (text && near) words.push(make("text", { class: "on", x: b.x - 42, y: (points.at(-1) + points.at(-3)) / 2 - 4 }, text));
     }
     const shapes = Object.entries(lines).filter(([, d]) => d).map(([on, d]) => make("path", { class: `line ${on}`, d, "marker-end": "none" }));
     let nodes;
@@ -139,7 +139,7 @@
       if (frame) nodes.push(make("path", { class: "far-frame", d: frame }));
       if (at >= 0) nodes.push(make("rect", { class: "far-at", x: chart.nodes[at].x - 14, y: chart.nodes[at].y - 14, width: w + 28, height: h + 28 }));
     }
-    world.replaceChildren(...shapes, ...words, ...nodes);
+    world.replaceChildren(...shapes, ...nodes, ...words);
   }
   function place(force) {
     world.style.transform = `translate(${view.x.toFixed(2)}px, ${view.y.toFixed(2)}px) scale(${view.k.toFixed(4)})`;
@@ -159,13 +159,18 @@
   }
   function fit() {
     const [w, h] = extent(), pad = 24;
-    view.k = Math.max(Math.min((box.width - 2 * pad) / w, (box.height - 2 * pad) / h, 1.1), 0.01);
+    view.k = Math.max(Math.min((box.width - 2 * pad) / w, (box.height - 2 * pad) / h, 1.25), 0.01);
     view.x = (box.width - w * view.k) / 2;
     view.y = (box.height - h * view.k) / 2;
     place(true);
   }
   // A large graph begins where something happens, at a scale that can be read.
   function begin() {
+    // No taller than what it shows at the scale that fits its width; the stylesheet bounds it.
+    const [w, h] = extent(), tools = root.clientHeight - box.height;
+    const scale = Math.max(Math.min((box.width - 48) / w, 1.25), NEAR);
+    root.style.height = `${Math.round(Math.max(h * scale + 72, 240) + tools)}px`;
+    box = canvas.getBoundingClientRect();
     fit();
     if (view.k >= NEAR) return;
     const wanted = chart.nodes.findIndex((node) => ["failed", "running", "waiting"].includes(look(node).status));

@@ -13,7 +13,7 @@ MOST_NODES = 2_000
 # A layer of more steps than these is one node, in a plan of more than MOST_NODES steps.
 _MOST_OF_LAYER = 8
 
-COLUMN, ROW, WIDTH, HEIGHT = 236, 58, 176, 42  # of the drawing, in its own units
+COLUMN, ROW, WIDTH, HEIGHT = 260, 58, 176, 42  # of the drawing, in its own units
 
 
 def chart(plan: Plan) -> dict[str, Any]:
