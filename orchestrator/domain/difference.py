@@ -43,8 +43,13 @@ def difference_text(before: Any, after: Any) -> str:
     return "\n".join(list(difflib.unified_diff(_lines(before), _lines(after), lineterm=""))[2:])
 
 
+def as_yaml(document: Any) -> str:
+    """The document as a person would write it; `load_text` reads the same from it."""
+    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110))
+
+
 def _lines(document: Any) -> list[str]:
-    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True)).splitlines()
+    return as_yaml(document).splitlines()
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -34,6 +34,7 @@ audit_log = Table(
     Index("audit_log_target_idx", "target_id", "id"),
     Index("audit_log_actor_idx", "actor", "id"),
     Index("audit_log_action_idx", "action", "id"),
+    Index("audit_log_at_idx", "at"),
     Index("audit_log_bulk_idx", "bulk_id", "id", postgresql_where=text("bulk_id IS NOT NULL")),
 )
 
