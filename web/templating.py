@@ -13,6 +13,7 @@ from typing import Any
 from flask import Flask, current_app, g, url_for
 
 from orchestrator.domain.roles import Role
+from orchestrator.domain.times import duration
 from orchestrator.domain.words import reason_in_words
 from web.cookies import csrf_token
 from web.lasting import between
@@ -37,6 +38,8 @@ def install_templating(app: Flask) -> None:
         parts,
         short_id,
         reason_in_words,
+        seconds,
+        as_json,
     )
     app.jinja_env.filters.update({one.__name__: one for one in filters})
     app.jinja_env.globals.update(icons=ICONS, places=places, between=between, csrf_token=csrf_token)
@@ -81,6 +84,16 @@ def parts(counts: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     for (name, _), width in zip(shown, widths, strict=True):
         yield {"status": name, "x": f"{x:.2f}", "width": f"{width * scale:.2f}"}
         x += width * scale
+
+
+def as_json(value: Any) -> str:
+    """The value as JSON, on one line, as a text: not marked safe."""
+    return json.dumps(value)
+
+
+def seconds(value: float | None) -> str:
+    """How long that is, in words; a dash for None."""
+    return "–" if value is None else duration(value)
 
 
 def short_id(id: str) -> str:

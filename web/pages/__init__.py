@@ -5,16 +5,27 @@ from __future__ import annotations
 from flask import Flask
 
 from web.pages.acts import acts
+from web.pages.approvals import approvals
+from web.pages.audit import audit
 from web.pages.bulk import bulk
 from web.pages.compare import compare
+from web.pages.editor import editor
 from web.pages.faults import install_faults
 from web.pages.home import home
+from web.pages.pools import pools
 from web.pages.run import run
 from web.pages.runs import runs
 from web.pages.session import session_pages
+from web.pages.starter import starter
 from web.pages.step import step
+from web.pages.tokens import tokens
+from web.pages.workers import workers
+from web.pages.workflow import workflow
+from web.pages.workflows import workflows
 
-PAGES = (home, runs, bulk, run, step, acts, compare)
+_RUNS = (runs, bulk, run, step, acts, compare)
+_WORKFLOWS = (workflows, workflow, starter, editor)
+PAGES = (home, *_RUNS, *_WORKFLOWS, approvals, pools, workers, audit, tokens)
 
 
 def install_pages(app: Flask) -> None:

@@ -14,7 +14,7 @@ from flask import Blueprint, Response, current_app, flash, g, make_response, red
 from flask import render_template as render_flask
 
 from orchestrator.domain.roles import Role
-from orchestrator.errors import NotFound
+from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.services.engine import Engine
 from orchestrator.services.tokens import Identity
 from orchestrator.store.db import Database
@@ -115,7 +115,16 @@ def _guard() -> Response | None:
         raise Forbidden(f"this takes the role {least}, and you are {known.role}")
     if request.method not in _SAFE and not is_own_form():
         raise Forbidden("the form is not from your session: go back, reload the page and try again")
+    _check_texts()
     return None
+
+
+def _check_texts() -> None:
+    """Postgres holds no NUL: what has one names nothing, and can be kept nowhere."""
+    for given in (request.args, request.form):
+        for name, text in given.items(multi=True):
+            if "\0" in text:
+                raise InvalidInput([Problem(name, "a text cannot hold the character NUL")], "this cannot be read")
 
 
 def _who() -> Identity | None:

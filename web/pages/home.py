@@ -1,12 +1,28 @@
-"""The first page: what is going on, and the commands to go on with."""
+"""The first page: what needs a person now, and how it went lately."""
 
 from __future__ import annotations
 
-from orchestrator.store.overview import overview
-from web.pages.frame import database, page_blueprint, render
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from flask import request
+
+from orchestrator.store.reads import RunFilters, list_approvals
+from orchestrator.store.reads.causes import Cause, Causes, list_causes
+from orchestrator.store.reads.histogram import Bucket, count_over_time
+from orchestrator.store.reads.latency import Latency, latency_over_time
+from orchestrator.store.reads.now import numbers_now
+from orchestrator.store.reads.queue_rows import list_queue_rows
+from orchestrator.store.reads.stuck import list_late, list_long_waits, list_lost
+from web.pages.charts import HEIGHT, STEP, bar, count_scale, line, time_scale
+from web.pages.frame import database, page_blueprint, render, scope
+from web.pages.run_query import RANGE_WORDS, RANGES, RunQuery
 
 home = page_blueprint("home")
 
+_DAY = timedelta(days=1)
+_BUCKETS = 48
+_SHOWN = 5
 _COMMANDS = (
     ("orchestrator validate FILE", "check a workflow file"),
     ("orchestrator register FILE", "store it as a new revision"),
@@ -19,4 +35,86 @@ _COMMANDS = (
 
 @home.get("/")
 def index() -> str:
-    return render("home.html", numbers=overview(database()), commands=_COMMANDS)
+    return render("home/index.html", commands=_COMMANDS, ranges=RANGE_WORDS, range=_range(), **_now())
+
+
+@home.get("/home/now")
+def now() -> str:
+    """What needs a person, asked for again and again."""
+    return render("home/now.html", **_now())
+
+
+@home.get("/home/over-time")
+def over_time() -> str:
+    """Throughput and latency."""
+    until, app = datetime.now(UTC), scope()
+    since = until - RANGES[_range()]
+    with database().transaction() as conn:
+        buckets = count_over_time(conn, RunFilters(app=app), since, until, _BUCKETS)
+        took = latency_over_time(conn, since, until, _BUCKETS, app=app)
+    picture = {"width": _BUCKETS * STEP, "height": HEIGHT}
+    return render("home/over_time.html", throughput=_throughput(buckets), latency=_latency(took), **picture)
+
+
+def _now() -> dict[str, Any]:
+    app, at = scope(), datetime.now(UTC)
+    with database().transaction() as conn:
+        causes = list_causes(conn, at - _DAY, app=app)
+        queues = list_queue_rows(conn)
+        return {
+            "numbers": numbers_now(conn, app=app),
+            "causes": causes,
+            "links": [_links(cause, at) for cause in causes.items],
+            "all_failed": _all_failed(causes, at).url(),
+            "queues": queues,
+            "stuck": [queue for queue in queues if queue["stuck"]],
+            "late": list_late(conn, app=app, limit=_SHOWN),
+            "lost": list_lost(conn, app=app, limit=_SHOWN),
+            "waits": list_long_waits(conn, app=app),
+            "approvals": list_approvals(conn, app, limit=_SHOWN).items,
+            "now": at.isoformat(),
+        }
+
+
+def _links(cause: Cause, at: datetime) -> dict[str, str]:
+    """Where the runs of a cause are listed, and where all are retried."""
+    query = RunQuery(
+        workflow=cause.workflow, statuses=("failed",), app=cause.app, error=cause.common, roots=True,
+        range=_range_since(cause.since, at),
+    )  # fmt: skip
+    return {"runs": query.url(), "retry": query.url("bulk.preview", verb="retry")}
+
+
+def _all_failed(causes: Causes, at: datetime) -> RunQuery:
+    since = min((cause.since for cause in causes.items), default=at)
+    return RunQuery(statuses=("failed",), roots=True, range=_range_since(since, at))
+
+
+def _range_since(since: datetime, at: datetime) -> str:
+    """The shortest range that has the moment in it, and some time more: what is shown grows older while it is read."""
+    return "24h" if at - since < RANGES["24h"] - timedelta(hours=1) else "7d"
+
+
+def _range() -> str:
+    asked = request.args.get("range", "")
+    return asked if asked in RANGES else "24h"
+
+
+def _throughput(buckets: list[Bucket]) -> dict[str, Any]:
+    most, scale = count_scale(max((sum(bucket.counts.values()) for bucket in buckets), default=0))
+    total: dict[str, int] = {}
+    for bucket in buckets:
+        for status, count in bucket.counts.items():
+            total[status] = total.get(status, 0) + count
+    bars = [
+        bar(place, one.since, one.until, one.counts, most, RunQuery(since=one.since, until=one.until).url())
+        for place, one in enumerate(buckets)
+    ]
+    return {"bars": bars, "scale": scale, "total": total}
+
+
+def _latency(took: Any) -> dict[str, Any]:
+    ends: list[Latency] = list(took)
+    top, scale = time_scale(max((one.p95 for one in ends if one.p95 is not None), default=0.0))
+    lines = {"p50": line([one.p50 for one in ends], top), "p95": line([one.p95 for one in ends], top)}
+    return {"ends": ends, "scale": scale, "runs": sum(one.runs for one in ends), **lines}

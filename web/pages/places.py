@@ -24,7 +24,7 @@ class Place:
 PLACES = (
     Place("Home", "home.index", "home", "h"),
     Place("Runs", "runs.index", "runs", "r", ("run", "step", "acts", "compare", "bulk")),
-    Place("Workflows", "workflows.index", "workflows", "w", ("workflow",)),
+    Place("Workflows", "workflows.index", "workflows", "w", ("workflow", "starter", "editor")),
     Place("Schedules", "schedules.index", "schedules", "s"),
     Place("Approvals", "approvals.index", "approvals", "a"),
     Place("Pools & queues", "pools.index", "pools", "p"),
