@@ -24,6 +24,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.get_bind().exec_driver_sql(
-        "DROP INDEX audit_log_at_idx"
-    )
+    op.get_bind().exec_driver_sql("DROP INDEX audit_log_at_idx")
