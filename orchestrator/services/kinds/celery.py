@@ -13,10 +13,10 @@ from typing import Any
 from orchestrator.domain.celery_task import FOREIGN_QUEUE, task_name
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.errors import ExpressionError
-from orchestrator.services.claim import Claimed, NotPrepared, arguments, cached, item_scope, refused, seconds
+from orchestrator.services.claim import Claimed, NotPrepared, arguments, cached, refused, seconds
 from orchestrator.services.engine import CeleryCall, Engine
-from orchestrator.services.kinds.half import Half, Turn
-from orchestrator.services.scope import RunScope, queue_name
+from orchestrator.services.kinds.half import LOST, Half, Turn, next_half
+from orchestrator.services.scope import queue_name
 from orchestrator.store import steps, workers
 
 _SHOWN = 1024  # characters of the arguments that Celery's logs may show
@@ -26,13 +26,9 @@ def call_celery(engine: Engine, claimed: Claimed) -> Turn:
     """Call the task, or end an attempt that got no answer in time. Raises `Unreachable`."""
     try:
         with engine.db.transaction(lazy=True) as conn:
-            plan = engine.plan(claimed.revision_id)
-            scope = RunScope(engine, conn, plan, claimed.run_id, also=item_scope(engine, claimed))
-            row = steps.load_half(conn, claimed.step_id, claimed.token)
-            if row is None:
-                return Turn(Outcome.lost("its claim no longer holds"))
-            step = engine.attempted(plan, claimed.position)
-            half = Half(engine, conn, claimed, step, scope, row.wait, row.now, row.used_up)
+            half = next_half(engine, conn, claimed)
+            if half is None:
+                return Turn(LOST)
             if half.wait is not None:
                 return Turn(_unanswered(half))
             call, wait, input_json = _begun(half)

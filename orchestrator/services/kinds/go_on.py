@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from orchestrator.domain.definition import Step, StepKind
 from orchestrator.domain.items import is_item
-from orchestrator.domain.outcome import Outcome
 from orchestrator.errors import ExpressionError, UnstorableValue
-from orchestrator.services.claim import Claimed, NotPrepared, item_scope, refused, seconds
+from orchestrator.services.claim import Claimed, refused, seconds
 from orchestrator.services.engine import Engine
 from orchestrator.services.kinds.child import child
 from orchestrator.services.kinds.event import wait_for
-from orchestrator.services.kinds.half import Half, Kind, Turn
+from orchestrator.services.kinds.half import LOST, Half, Kind, Turn, next_half
 from orchestrator.services.kinds.items import with_items
 from orchestrator.services.kinds.sleep import sleep
-from orchestrator.services.scope import RunScope
 from orchestrator.store import steps
 
 KINDS: dict[StepKind, Kind] = {StepKind.SLEEP: sleep, StepKind.WAIT_FOR: wait_for, StepKind.WORKFLOW: child}
@@ -29,23 +27,17 @@ def kind_of(step: Step, position: int) -> Kind | None:
 def go_on(engine: Engine, claimed: Claimed, kind: Kind) -> Turn:
     """What the attempt's next half comes to."""
     try:
-        plan = engine.plan(claimed.revision_id)
         with engine.db.transaction(lazy=True) as conn:
-            scope = RunScope(engine, conn, plan, claimed.run_id, also=item_scope(engine, claimed))
-            turn = _turn(engine, claimed, kind, scope)
+            turn = _turn(next_half(engine, conn, claimed), kind)
         return turn if turn.then is None else turn.then()
     except (ExpressionError, UnstorableValue) as error:
-        ended: NotPrepared = refused(engine, error)
-        return Turn(ended.outcome)
+        return Turn(refused(engine, error).outcome)
 
 
-def _turn(engine: Engine, claimed: Claimed, kind: Kind, scope: RunScope) -> Turn:
-    row = steps.load_half(scope.conn, claimed.step_id, claimed.token)
-    if row is None:
-        return Turn(Outcome.lost("its claim no longer holds"))
-    step = engine.attempted(scope.plan, claimed.position)
-    half = Half(engine, scope.conn, claimed, step, scope, row.wait, row.now, row.used_up)
-    if row.wait is None:
+def _turn(half: Half | None, kind: Kind) -> Turn:
+    if half is None:
+        return Turn(LOST)
+    if half.wait is None:
         _arm(half)
     return kind(half)
 

@@ -11,9 +11,12 @@ from sqlalchemy import Connection
 
 from orchestrator.domain.definition import Step
 from orchestrator.domain.outcome import ErrorInfo, Outcome
-from orchestrator.services.claim import Claimed
+from orchestrator.services.claim import Claimed, item_scope
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope
+from orchestrator.store import steps
+
+LOST = Outcome.lost("its claim no longer holds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,17 @@ class Half:
     wait: Mapping[str, Any] | None
     now: datetime
     timeout: float | None = None
+
+
+def next_half(engine: Engine, conn: Connection, claimed: Claimed) -> Half | None:
+    """The half the attempt is in now; None when its claim no longer holds."""
+    row = steps.load_half(conn, claimed.step_id, claimed.token)
+    if row is None:
+        return None
+    plan = engine.plans.get(conn, claimed.revision_id)
+    scope = RunScope(engine, conn, plan, claimed.run_id, also=item_scope(engine, claimed))
+    step = engine.attempted(plan, claimed.position)
+    return Half(engine, conn, claimed, step, scope, row.wait, row.now, row.used_up)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from orchestrator.errors import ExpressionError, UnstorableValue
 from orchestrator.services.claim import Claimed
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
-from orchestrator.services.kinds.half import Half, Turn, failed
+from orchestrator.services.kinds.half import LOST, Half, Turn, failed
 from orchestrator.store import item_rows
 from orchestrator.store.item_rows import Fan
 
@@ -36,7 +36,7 @@ def with_items(half: Half) -> Turn:
         return Turn(Outcome.timed_out(half.timeout))
     fan = item_rows.lock_claimed(half.conn, half.claimed.step_id, half.claimed.token)
     if fan is None:
-        return Turn(_lost())
+        return Turn(LOST)
     items = _write_down(half) if fan.total is None else item_rows.load_items(half.conn, fan.id)
     making = _Making(half.engine, half.claimed, _asked(half.step), half.step.name, items)
     return Turn(Outcome.succeeded([], "[]"), then=making.go_on)
@@ -77,7 +77,7 @@ class _Making:
             with self.engine.db.transaction(lazy=True) as conn:
                 fan = item_rows.lock_claimed(conn, self.claimed.step_id, self.claimed.token)
                 if fan is None:
-                    return Turn(_lost())
+                    return Turn(LOST)
                 queues = self._portion(conn, fan, size)
                 if queues is None:
                     return Turn(self._end(conn, fan))
@@ -121,10 +121,6 @@ def _all_ended(fan: Fan) -> Any:
         return now is not None and now.open == 0
 
     return come
-
-
-def _lost() -> Outcome:
-    return Outcome.lost("its claim no longer holds")
 
 
 def _collect(conn: Connection, fan: Fan, asked: WithItems, max_bytes: int) -> Outcome:
