@@ -37,6 +37,13 @@ ITEM = "CASE WHEN octet_length(s.item::text) <= 2000 THEN s.item::text END"
 # A step that waited without a worker goes on with the attempt it waited in.
 BEGUN = "started_at = CASE WHEN s.wait IS NULL THEN orchestrator_now() ELSE s.started_at END"
 
+# Of runs whose steps may start.
+OPEN_RUN = "run.status IN ('running', 'canceling') AND run.halting IS NULL"
+
+# Who has slots of a pool, also between the halves of an attempt that waits, and who waits for some.
+HOLDS_SLOTS = "(s.status IN ('queued', 'running', 'waiting') OR (s.status = 'ready' AND s.wait IS NOT NULL))"
+WAITS_FOR_SLOTS = "s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL"
+
 # Attempts that succeeded, and what follows, where that is plain: docs/adr/0014 says what that means. A step that is
 # not plain after all is left alone and returned as 'hard'. An attempt whose claim no longer holds is 'stale'.
 # `owners`: for an item the position of its step, which counts it (0006).
@@ -125,8 +132,8 @@ BEGIN
     ), due AS (
       SELECT s.id, h.queue, h.n, run.revision_id, s.remaining_sources = h.n AS starts, s.priority,
         s.function = ANY (take_functions) AS short,
-        s.remaining_sources = h.n AND h.queue = take_queue AND run.status IN ('running', 'canceling')
-          AND run.halting IS NULL AND s.held_at IS NULL AS mine
+        s.remaining_sources = h.n AND h.queue = take_queue AND {OPEN_RUN}
+          AND s.held_at IS NULL AS mine
       FROM hit h JOIN workflow_run_steps s ON s.run_id = h.run_id AND s.position = h.position
       JOIN workflow_runs run ON run.id = h.run_id
     ), ranked AS (
@@ -279,7 +286,7 @@ def _next(name: str, ready: str, eligible: str, under_way: str) -> str:
       LIMIT 1) n
   )"""
     found = f"""FROM workflow_run_steps s JOIN workflow_runs run ON run.id = s.run_id
-    WHERE {ready}{eligible} AND run.status IN ('running', 'canceling') AND run.halting IS NULL"""
+    WHERE {ready}{eligible} AND {OPEN_RUN}"""
     return f"""
 CREATE FUNCTION orchestrator_{name}(wanted text, room int) RETURNS uuid[]
 LANGUAGE plpgsql {IN_ORDER} AS $$
@@ -320,10 +327,9 @@ NEXT = _next(
 
 NEXT_OF_POOL = _next(
     "next_of_pool",
-    "s.pool = wanted AND s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL",
+    f"s.pool = wanted AND {WAITS_FOR_SLOTS}",
     " AND s.held_at IS NULL AND s.slots <= (SELECT p.slots FROM pools p WHERE p.name = wanted)",
-    "SELECT s.app_id FROM workflow_run_steps s WHERE s.pool = wanted AND s.pool IS NOT NULL"
-    " AND (s.status IN ('queued', 'running', 'waiting') OR (s.status = 'ready' AND s.wait IS NOT NULL))",
+    f"SELECT s.app_id FROM workflow_run_steps s WHERE s.pool = wanted AND s.pool IS NOT NULL AND {HOLDS_SLOTS}",
 )
 
 # The best of the ready steps of a queue, claimed for the worker: the first, and if that is of one of `functions`,
@@ -372,7 +378,7 @@ BEGIN
   WITH mine AS (
     SELECT s.id, run.revision_id, {SMALL} AS input FROM unnest(ids, tokens) AS c (id, token)
     JOIN workflow_run_steps s ON s.id = c.id AND s.claim_token = c.token AND s.lease_expires_at IS NULL
-    JOIN workflow_runs run ON run.id = s.run_id AND run.status IN ('running', 'canceling') AND run.halting IS NULL
+    JOIN workflow_runs run ON run.id = s.run_id AND {OPEN_RUN}
     ORDER BY s.run_id, s.position FOR UPDATE OF s
   )
   UPDATE workflow_run_steps s SET status = 'running', worker_id = worker, attempt = s.attempt + 1,
@@ -400,14 +406,13 @@ DECLARE
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   LOOP
-    gate := (SELECT s.pool FROM workflow_run_steps s WHERE s.queue = wanted AND s.pool > gate AND s.status = 'ready'
-      AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL AND s.held_at IS NULL
+    gate := (SELECT s.pool FROM workflow_run_steps s WHERE s.queue = wanted AND s.pool > gate AND {WAITS_FOR_SLOTS}
+      AND s.held_at IS NULL
       ORDER BY s.pool LIMIT 1);
     EXIT WHEN gate IS NULL;
     SELECT p.slots INTO size FROM pools p WHERE p.name = gate FOR UPDATE;
     room := coalesce(size, 0) - (SELECT coalesce(sum(s.slots), 0) FROM workflow_run_steps s WHERE s.pool = gate
-      AND s.pool IS NOT NULL
-      AND (s.status IN ('queued', 'running', 'waiting') OR (s.status = 'ready' AND s.wait IS NOT NULL)));
+      AND s.pool IS NOT NULL AND {HOLDS_SLOTS});
     CONTINUE WHEN room <= 0;
     best := orchestrator_next_of_pool(gate, room);
     RETURN QUERY

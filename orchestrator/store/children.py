@@ -113,8 +113,8 @@ SELECT c.id, c.parent_run_id, CASE
   WHEN g.governed AND s.cancel_requested_at IS NOT NULL AND c.final_status IS NULL THEN 'cancel'
   WHEN g.governed AND p.status = 'paused' AND c.status = 'running' THEN 'pause'
   WHEN c.status = 'paused' AND c.paused_with_parent AND p.status IS DISTINCT FROM 'paused' THEN 'resume'
-  END AS need, s.name AS step, s.item_index AS item, s.status AS step_status, p.status AS parent_status,
-  p.pause_reason, p.cancel_reason
+  END AS need, s.name AS step, s.item_index AS item, s.status AS step_status, p.pause_reason,
+  p.cancel_reason
 FROM workflow_runs c
 LEFT JOIN workflow_run_steps s ON s.id = c.parent_step_id
 LEFT JOIN workflow_runs p ON p.id = c.parent_run_id
@@ -123,11 +123,11 @@ CROSS JOIN LATERAL (
 ) g
 WHERE c.parent_waits AND c.status IN {one_of(RUN_OPEN)} AND {{which}} ORDER BY c.id
 """
-_SOME_NEED = "SELECT * FROM ({needs}) n WHERE n.need IS NOT NULL"
-_NEEDS_OF = text(_SOME_NEED.format(needs=_NEEDS.format(which="c.parent_run_id = :run_id")))
-_NEEDS_OF_ONE = text(_SOME_NEED.format(needs=_NEEDS.format(which="c.id = :id")))
+_SOME_NEED = f"SELECT * FROM ({_NEEDS}) n WHERE n.need IS NOT NULL"
+_NEEDS_OF = text(_SOME_NEED.format(which="c.parent_run_id = :run_id"))
+_NEEDS_OF_ONE = text(_SOME_NEED.format(which="c.id = :id"))
 _STARTED = "c.id = ANY(ARRAY(SELECT child_run_id FROM workflow_children WHERE parent_step_id = :step_id))"
-_NEEDS_OF_STEP = text(_SOME_NEED.format(needs=_NEEDS.format(which=_STARTED)))
+_NEEDS_OF_STEP = text(_SOME_NEED.format(which=_STARTED))
 _NEEDS_AFTER = text(_NEEDS.format(which="c.id > CAST(:after AS uuid)") + "LIMIT :limit")
 
 

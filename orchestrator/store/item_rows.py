@@ -15,10 +15,10 @@ from sqlalchemy import Connection, Row, text
 from orchestrator.domain.definition import Step
 from orchestrator.domain.items import FIRST_ITEM, SPAN
 from orchestrator.domain.outcome import ErrorInfo
+from orchestrator.domain.states import STEP_OPEN
 from orchestrator.ids import new_ids
+from orchestrator.store.tables import one_of
 from orchestrator.store.transition import as_text
-
-_OPEN = "('pending', 'ready', 'queued', 'running', 'waiting')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def find_unmade(conn: Connection, run_id: str, fans: Iterable[int]) -> Sequence[
 
 _LOCK_OPEN = text(f"""
 SELECT count(*) FROM (SELECT FROM workflow_run_steps WHERE run_id = :run_id AND position >= :lowest
-  AND position <= :highest AND status IN {_OPEN} ORDER BY position FOR UPDATE) AS locked
+  AND position <= :highest AND status IN {one_of(STEP_OPEN)} ORDER BY position FOR UPDATE) AS locked
 """)
 
 
@@ -182,7 +182,7 @@ UPDATE workflow_run_steps s SET items_open = c.open, items_failed = c.failed,
   items_stop = CASE WHEN :stopped THEN NULL ELSE s.items_stop END,
   items = CASE WHEN s.finished_at IS NOT NULL THEN c.items END
 FROM (
-  SELECT item_of, coalesce(sum(n) FILTER (WHERE status IN {_OPEN}), 0) AS open,
+  SELECT item_of, coalesce(sum(n) FILTER (WHERE status IN {one_of(STEP_OPEN)}), 0) AS open,
     coalesce(sum(n) FILTER (WHERE status = 'failed'), 0) AS failed, json_object_agg(status, n) AS items
   FROM (
     SELECT item_of, status, count(*) AS n FROM workflow_run_steps
@@ -208,9 +208,14 @@ FROM workflow_run_steps WHERE run_id = :run_id AND position >= :first AND positi
 _KEEP = text("UPDATE workflow_run_steps SET items = CAST(:items AS json) WHERE id = :id")
 
 
+def _made(fan: Fan) -> dict[str, Any]:
+    """The rows of a step's items."""
+    return {"run_id": fan.run_id, "first": fan.first, "end": fan.first + fan.made}
+
+
 def count_items(conn: Connection, fan: Fan) -> tuple[dict[str, int], int]:
     """How many of its items ended as what, which is written down; how many bytes the list of their outputs takes."""
-    rows = conn.execute(_COUNT, {"run_id": fan.run_id, "first": fan.first, "end": fan.first + fan.made}).all()
+    rows = conn.execute(_COUNT, _made(fan)).all()
     counts = {row.status: row.items for row in rows}
     conn.execute(_KEEP, {"id": fan.id, "items": as_text(counts)})
     return counts, int(sum(row.bytes for row in rows)) + 2
@@ -232,8 +237,7 @@ FROM workflow_run_steps WHERE run_id = :run_id AND position >= :first AND positi
 
 def join_outputs(conn: Connection, fan: Fan) -> str:
     """The JSON text of the list of its items' outputs in their order; null for those without."""
-    values = {"run_id": fan.run_id, "first": fan.first, "end": fan.first + fan.made}
-    return str(conn.execute(_OUTPUTS, values).scalar_one())
+    return str(conn.execute(_OUTPUTS, _made(fan)).scalar_one())
 
 
 _FIRST_ERROR = text("""
@@ -245,8 +249,7 @@ ORDER BY finished_at, position LIMIT 1
 
 def first_error(conn: Connection, fan: Fan) -> tuple[int, ErrorInfo] | None:
     """The item that failed first, by index, with its error."""
-    values = {"run_id": fan.run_id, "first": fan.first, "end": fan.first + fan.made}
-    row = conn.execute(_FIRST_ERROR, values).first()
+    row = conn.execute(_FIRST_ERROR, _made(fan)).first()
     return (row.item_index, ErrorInfo(row.error["type"], row.error["message"])) if row else None
 
 
