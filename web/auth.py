@@ -14,11 +14,13 @@ from flask import current_app, g, request, session
 from orchestrator.domain.roles import Role
 from orchestrator.services.tokens import Identity
 from orchestrator.store.db import Database
+from orchestrator.store.workflows import name_key
 from web.errors import Forbidden, Unauthenticated
 from web.failures import Failures
 from web.identities import Identities
 
 __all__ = [
+    "READS",
     "Identity",
     "actor",
     "begin_session",
@@ -27,13 +29,15 @@ __all__ = [
     "forget_token",
     "identity_of_token_id",
     "require",
+    "sees",
+    "session_identity",
     "verify_password",
     "verify_token",
 ]
 
 View = TypeVar("View", bound=Callable[..., Any])
 _SESSION = "token_id"
-_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def verify_token(db: Database, token: str) -> Identity | None:
@@ -76,6 +80,18 @@ def current_identity() -> Identity:
     return identity
 
 
+def session_identity() -> Identity | None:
+    """Who the browser's session stands for; None for nobody, and once its token opens nothing."""
+    token_id = session.get(_SESSION)
+    return identity_of_token_id(_db(), token_id) if isinstance(token_id, str) else None
+
+
+def sees(app: str) -> bool:
+    """Whether what belongs to this app is open to who makes this request."""
+    own = current_identity().app
+    return own is None or name_key(app) == name_key(own)
+
+
 def actor() -> str:
     """Who acts, for the audit log: `api:NAME`, or `web:NAME` when the act came through a page."""
     door = "api" if request.authorization is not None else "web"
@@ -99,7 +115,7 @@ def require(role: Role) -> Callable[[View], View]:
 def check_role(role: Role) -> None:
     """Raises `Forbidden` for a lower role, and what `current_identity` raises."""
     identity = current_identity()
-    if request.authorization is None and request.method not in _READS:
+    if request.authorization is None and request.method not in READS:
         raise Unauthenticated("a session only reads: send `Authorization: Bearer TOKEN`")
     if identity.role < role:
         raise Forbidden(f"this takes the role {role}, and '{identity.name}' is {identity.role}")
@@ -116,8 +132,7 @@ def _by_header() -> Identity:
 
 
 def _by_session() -> Identity:
-    token_id = session.get(_SESSION)
-    identity = identity_of_token_id(_db(), token_id) if isinstance(token_id, str) else None
+    identity = session_identity()
     if identity is None:
         raise Unauthenticated("send `Authorization: Bearer TOKEN` (make one with `orchestrator token create`)")
     return identity

@@ -53,9 +53,7 @@ ICONS: Mapping[str, str] = {
     "star": "M8 2.5 9.7 6l3.8.5-2.8 2.6.7 3.9L8 11.2 4.6 13l.7-3.9L2.5 6.5 6.3 6z",
 }
 
-_WORDS = {"upstream_failed": "upstream failed"}
-
 
 def status_word(status: str) -> str:
     """The word people read: `upstream failed`."""
-    return _WORDS.get(status, status)
+    return status.replace("_", " ")

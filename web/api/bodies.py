@@ -36,6 +36,11 @@ def read_body(schema: Schema) -> Any:
     return _loaded(schema, read_json(required=any(field.required for field in schema.fields.values())), _BODY)
 
 
+def invalid_body(*problems: Problem) -> InvalidInput:
+    """What to raise for a body that cannot be as it is, for more than its shape says."""
+    return InvalidInput(problems, _BODY)
+
+
 def _loaded(schema: Schema, given: Any, headline: str) -> Any:
     try:
         return schema.load(given)

@@ -9,12 +9,13 @@ from flask import Response
 from marshmallow import fields
 
 from orchestrator.domain.roles import Role
-from orchestrator.errors import Conflict, InvalidInput, Problem
+from orchestrator.errors import Conflict, Problem
 from orchestrator.services.bulk import ACTS, Acted, Found, Verb, each, find
 from orchestrator.services.rerun import Rerun
 from orchestrator.store.reads import RunFilters
 from web.api.acts import RerunBody
-from web.api.fields import Count, WhichRevision, one_of
+from web.api.bodies import invalid_body
+from web.api.fields import Count, one_of
 from web.api.noun import Noun, answered
 from web.api.runs import RunsQuery, filters_of
 from web.api.shapes.acts import BulkShape
@@ -24,7 +25,7 @@ from web.auth import actor
 bulk = Noun("bulk", "One verb on every run that filters find.")
 
 _MOST = 5000  # runs that one request acts on
-_OF_VERBS = {"force": (Verb.CANCEL,), "revision": (Verb.RERUN,), "input": (Verb.RERUN,), "from_steps": (Verb.RERUN,)}
+_VERB_OF = {"force": Verb.CANCEL, "revision": Verb.RERUN, "input": Verb.RERUN, "from_steps": Verb.RERUN}
 
 
 class FiltersBody(RunsQuery):
@@ -48,7 +49,6 @@ class BulkBody(RerunBody):
         metadata={"description": "How many the preview has found: if there are others now, nothing is done (409)."},
     )
     force = fields.Boolean(load_default=False, metadata={"description": "Of cancel: cut off what is running."})
-    revision = WhichRevision(load_default="same")
 
 
 @bulk.post("/runs/bulk", BulkShape, role=Role.OPERATOR, body=BulkBody, refused=(404, 409))
@@ -65,7 +65,7 @@ def act(query: dict[str, Any], body: dict[str, Any]) -> Response:
     if body["preview"]:
         return answered(_shown(found, True, []))
     _check_count(found, body["count"])
-    options = {name: body[name] for name, verbs in _OF_VERBS.items() if verb in verbs}
+    options = {name: body[name] for name, of in _VERB_OF.items() if of is verb}
     one = partial(ACTS[verb], engine(), reason=body["reason"], actor=actor(), **options)
     acted = list(each(found, lambda run_id, bulk_id: one(run_id, bulk_id=bulk_id)))
     return answered(_shown(found, False, acted))
@@ -74,15 +74,15 @@ def act(query: dict[str, Any], body: dict[str, Any]) -> Response:
 def _filters(given: dict[str, Any]) -> RunFilters:
     """The app of a token is no filter: all of its runs are never meant."""
     if not any(given.values()):
-        raise InvalidInput([Problem("filters", "name at least one filter")], "the body is invalid")
+        raise invalid_body(Problem("filters", "name at least one filter"))
     return filters_of(given)
 
 
 def _check_options(verb: Verb, body: dict[str, Any]) -> None:
     unset = {"force": False, "revision": "same", "input": None, "from_steps": ()}
-    odd = [name for name, verbs in _OF_VERBS.items() if verb not in verbs and body[name] not in (unset[name], [])]
+    odd = [name for name, of in _VERB_OF.items() if of is not verb and body[name] not in (unset[name], [])]
     if odd:
-        raise InvalidInput([Problem(name, f"means nothing for {verb}") for name in odd], "the body is invalid")
+        raise invalid_body(*(Problem(name, f"means nothing for {verb}") for name in odd))
 
 
 def _check_count(found: Found, expected: int | None) -> None:

@@ -10,11 +10,12 @@ from marshmallow import fields
 
 from orchestrator.domain.roles import Role
 from orchestrator.domain.states import RunStatus
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.errors import Problem
 from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.services.view import view
 from orchestrator.store.reads import RunFilters, list_runs
+from web.api.bodies import invalid_body
 from web.api.fields import AnyJson, Count, Name, OfApp, Paged, Strict, Text, When, absent, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.base import Shape, texts
@@ -94,7 +95,7 @@ class BatchShape(Shape):
 
 def _few_enough(inputs: list[Any]) -> None:
     if len(inputs) > _MOST_STARTS:
-        raise InvalidInput([Problem("inputs", f"may be {_MOST_STARTS} at most")], "the body is invalid")
+        raise invalid_body(Problem("inputs", f"may be {_MOST_STARTS} at most"))
 
 
 def filters_of(query: Mapping[str, Any], workflow: str | None = None) -> RunFilters:
@@ -168,8 +169,7 @@ def _started(workflow: str, body: Mapping[str, Any]) -> Response:
 def _key(body: Mapping[str, Any]) -> str | None:
     in_body, in_header = body["idempotency_key"], request.headers.get("Idempotency-Key")
     if in_body is not None and in_header is not None and in_body != in_header:
-        told = "is not that of the header Idempotency-Key"
-        raise InvalidInput([Problem("idempotency_key", told)], "the body is invalid")
+        raise invalid_body(Problem("idempotency_key", "is not that of the header Idempotency-Key"))
     key: str | None = in_header if in_body is None else in_body
     return key
 

@@ -12,8 +12,7 @@ from orchestrator.errors import NotFound, unknown_run
 from orchestrator.services.engine import Engine
 from orchestrator.store.db import Database
 from orchestrator.store.reads import run_app
-from orchestrator.store.workflows import name_key
-from web.auth import current_identity
+from web.auth import current_identity, sees
 from web.errors import Forbidden
 
 
@@ -32,12 +31,9 @@ def app_seen(given: str | None) -> str | None:
 
     For a token of one app the others are not there: raises `NotFound`.
     """
-    own = current_identity().app
-    if own is None or given is None:
-        return given if own is None else own
-    if name_key(given) != name_key(own):
+    if given is not None and not sees(given):
         raise NotFound(f"there is no app named '{given}'")
-    return own
+    return current_identity().app or given
 
 
 def app_meant(given: str | None) -> str:
@@ -66,8 +62,7 @@ def check_run(conn: Any, run_id: str) -> None:
 
 def check_app(app: str, run_id: str) -> None:
     """Raises `NotFound` for a run of another app than that of the token."""
-    own = current_identity().app
-    if own is not None and name_key(app) != name_key(own):
+    if not sees(app):
         raise unknown_run(run_id)
 
 

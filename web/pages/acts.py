@@ -26,7 +26,7 @@ from orchestrator.store.reads.step_rows import step_name
 from web.auth import actor
 from web.pages.approval_fields import read_fields
 from web.pages.consequences import consequences
-from web.pages.forms import beside, json_field
+from web.pages.forms import beside, json_field, whole_number
 from web.pages.frame import database, done, engine, needs, page_blueprint, render, show_errors
 from web.pages.open_run import open_run
 
@@ -204,11 +204,11 @@ def _shown(run: RunNow, verb: str) -> dict[str, Any]:
 
 
 def _step(run: RunNow) -> StepBrief | None:
-    given = request.args.get("step", "")
-    if not (given.isascii() and given.isdecimal() and len(given) < 10):
+    position = whole_number(request.args.get("step", ""))
+    if position is None:
         return None
     with database().transaction() as conn:
-        return get_brief(conn, run.id, step_name(conn, run.id, int(given)))
+        return get_brief(conn, run.id, step_name(conn, run.id, position))
 
 
 def _told(verb: str, step: StepBrief | None, counts: Mapping[str, int]) -> list[str]:

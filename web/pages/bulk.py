@@ -16,6 +16,7 @@ from orchestrator.services.bulk import ACTS, Verb
 from orchestrator.services.bulk_portions import act_on_portion, preview
 from orchestrator.store.reads import RunFilters
 from web.auth import actor
+from web.pages.forms import whole_number
 from web.pages.frame import database, engine, needs, page_blueprint, render, scope
 from web.pages.run_query import RunQuery
 
@@ -87,8 +88,7 @@ def _id(name: str) -> str:
 
 
 def _number(name: str) -> int:
-    given = request.values.get(name, "0")
-    return int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else 0
+    return whole_number(request.values.get(name, "")) or 0
 
 
 def _told(error: InvalidInput | NotFound) -> str:

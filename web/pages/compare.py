@@ -9,6 +9,7 @@ from flask import request
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.store.reads import find_run, get_run
 from orchestrator.store.reads.difference import compare_steps
+from web.pages.forms import whole_number
 from web.pages.frame import database, page_blueprint, render
 from web.pages.open_run import open_run
 
@@ -35,7 +36,6 @@ def _beside(run_id: str, asked: str, *, everything: bool) -> dict[str, Any]:
     with database().transaction() as conn:
         other = open_run(find_run(conn, asked))
         left, right = get_run(conn, run_id), get_run(conn, other.id)
-        given = request.args.get("skip", "0")
-        skip = int(given) if given.isascii() and given.isdecimal() and len(given) < 8 else 0
+        skip = whole_number(request.args.get("skip", "")) or 0
         rows, more = compare_steps(conn, run_id, other.id, different=not everything, skip=skip, limit=_PAGE)
     return {"other": other, "left": left, "right": right, "rows": rows, "next": skip + _PAGE if more else None}

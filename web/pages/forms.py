@@ -24,6 +24,11 @@ def json_field(given: Mapping[str, str], name: str, errors: dict[str, str], *, e
     return empty
 
 
+def whole_number(words: str) -> int | None:
+    """The number, of nine digits at most; None for what is none."""
+    return int(words) if words.isascii() and words.isdecimal() and len(words) < 10 else None
+
+
 def beside(error: OrchestratorError, fields: Mapping[str, str]) -> dict[str, str]:
     """What an act was refused for, by the field it is about: `fields` maps the first name of a path to a field."""
     if not isinstance(error, InvalidInput):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from flask import Blueprint, Response, current_app, flash, g, make_response, redirect, request, session, url_for
+from flask import Blueprint, Response, current_app, flash, g, make_response, redirect, request, url_for
 from flask import render_template as render_flask
 
 from orchestrator.domain.roles import Role
@@ -18,12 +18,11 @@ from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.services.engine import Engine
 from orchestrator.services.tokens import Identity
 from orchestrator.store.db import Database
-from web.auth import identity_of_token_id
+from web.auth import READS, sees, session_identity
 from web.cookies import is_own_form
 from web.errors import Forbidden
 
 View = TypeVar("View", bound=Callable[..., Any])
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def page_blueprint(name: str) -> Blueprint:
@@ -64,16 +63,14 @@ def identity() -> Identity:
 
 def scope(asked: str | None = None) -> str | None:
     """The app a list is to be of: the one `asked` for, None for all; raises `Forbidden` for one that is closed."""
-    own = identity().app
-    if own is not None and asked is not None and asked.lower() != own.lower():
+    if asked is not None and not sees(asked):
         raise Forbidden(f"app '{asked}' is not open to you")
-    return own or asked
+    return identity().app or asked
 
 
 def check_scope(app: str) -> None:
     """Raises `NotFound` for what belongs to an app that is closed to who is signed in."""
-    own = identity().app
-    if own is not None and app.lower() != own.lower():
+    if not sees(app):
         raise NotFound("it is not there, or not open to you")
 
 
@@ -97,23 +94,28 @@ def done(target: str, message: str | None = None) -> Response:
     """Go to a page after an act, which says there what was done."""
     if message:
         flash(message, "done")
+    return _go(target, 200)
+
+
+def _go(target: str, status: int) -> Response:
+    """To a page; `status` is that of the answer by which htmx is told to go there."""
     if not is_fragment():
         return make_response(redirect(target, 303))
-    answer = make_response("", 200)
+    answer = make_response("", status)
     answer.headers["HX-Redirect"] = target
     return answer
 
 
 def _guard() -> Response | None:
-    known = _who()
+    known = session_identity()
     if known is None:
         return _to_login()
     g.identity = known
     view = current_app.view_functions.get(request.endpoint or "")
-    least = getattr(view, "needs", Role.VIEWER if request.method in _SAFE else Role.OPERATOR)
+    least = getattr(view, "needs", Role.VIEWER if request.method in READS else Role.OPERATOR)
     if known.role < least:
         raise Forbidden(f"this takes the role {least}, and you are {known.role}")
-    if request.method not in _SAFE and not is_own_form():
+    if request.method not in READS and not is_own_form():
         raise Forbidden("the form is not from your session: go back, reload the page and try again")
     _check_texts()
     return None
@@ -127,19 +129,9 @@ def _check_texts() -> None:
                 raise InvalidInput([Problem(name, "a text cannot hold the character NUL")], "this cannot be read")
 
 
-def _who() -> Identity | None:
-    token_id = session.get("token_id")
-    return identity_of_token_id(database(), token_id) if isinstance(token_id, str) else None
-
-
 def _to_login() -> Response:
     back = request.full_path.rstrip("?") if request.method == "GET" and not is_fragment() else _page_behind()
-    target = url_for("session.login_form", next=back)
-    if not is_fragment():
-        return make_response(redirect(target, 303))
-    answer = make_response("", 401)
-    answer.headers["HX-Redirect"] = target
-    return answer
+    return _go(url_for("session.login_form", next=back), 401)
 
 
 def _page_behind() -> str:

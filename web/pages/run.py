@@ -15,6 +15,7 @@ from orchestrator.store.reads.run_head import run_head
 from orchestrator.store.reads.run_states import RunStates, run_states
 from orchestrator.store.reads.step_rows import StepFilters, list_spans, list_step_rows
 from web.bounded import Bounded
+from web.pages.forms import whole_number
 from web.pages.frame import database, engine, is_fragment, page_blueprint, render
 from web.pages.gantt import draw_timeline
 from web.pages.open_run import open_run
@@ -130,5 +131,4 @@ def _step_filters() -> StepFilters:
 
 
 def _number(name: str) -> int | None:
-    given = request.args.get(name, "")
-    return int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else None
+    return whole_number(request.args.get(name, ""))
