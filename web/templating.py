@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,9 @@ def install_templating(app: Flask) -> None:
     app.url_defaults(_stamp)
 
 
-def utc(iso: str) -> str:
+def utc(at: str | datetime) -> str:
     """What a browser without script shows: `2026-11-30 03:15:20 UTC`."""
+    iso = at if isinstance(at, str) else at.isoformat()
     return f"{iso[:19].replace('T', ' ')} UTC"
 
 

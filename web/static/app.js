@@ -131,12 +131,11 @@
   });
 
   // What fails is said, and goes away when it works again.
-  const stale = (text) => {
+  const stale = ui.stale = (text) => {
     const element = $("[data-stale]");
     element.textContent = text || "";
     element.hidden = !text;
   };
-  ui.stale = stale;
   document.addEventListener("htmx:sendError", () => stale("The server cannot be reached; trying again."));
   document.addEventListener("htmx:timeout", () => stale("The server takes too long to answer; trying again."));
   document.addEventListener("htmx:responseError", (event) => {

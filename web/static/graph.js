@@ -71,8 +71,7 @@
       group.append(make("text", { class: "note", x: 28, y: 33 }, cut(held + word(seen.status) + (node.note ? ` · ${node.note}` : ""), 23)));
     }
     if (child && !seen.counts) {
-      const link = make("a", { href: child.id, class: "child" });
-      link.setAttribute("href", `/runs/${child.id}`);
+      const link = make("a", { href: `/runs/${child.id}`, class: "child" });
       link.append(make("rect", { x: w - 26, y: 4, width: 22, height: 20, rx: 4 }), make("use", { href: "#i-child", class: "icon", x: w - 22, y: 7, width: 14, height: 14 }), make("title", {}, `Its run, ${child.status}`));
       group.append(link);
     } else if (KINDS[node.kind]) group.append(make("use", { href: `#i-${KINDS[node.kind]}`, class: "icon kind", x: w - 20, y: 7, width: 12, height: 12 }));
@@ -121,7 +120,7 @@
       if (source === at || target === at) lines.own += line.d;
       if (text && near) words.push(make("text", { class: "on", x: b.x - 42, y: (points.at(-1) + points.at(-3)) / 2 - 4 }, text));
     }
-    const shapes = Object.entries(lines).filter(([, d]) => d).map(([on, d]) => make("path", { class: `line ${on}`, d, "marker-end": "none" }));
+    const shapes = Object.entries(lines).filter(([, d]) => d).map(([on, d]) => make("path", { class: `line ${on}`, d }));
     let nodes;
     if (near) nodes = chart.nodes.map((node, index) => (inside(node) ? once(node, index) : null)).filter(Boolean);
     else {
@@ -284,7 +283,7 @@
     if (!part) return;
     const fits = chart.nodes.map((_, index) => (index + from + 1) % chart.nodes.length);
     const found = fits.find((index) => `${chart.nodes[index].name} ${chart.nodes[index].label}`.toLowerCase().includes(part));
-    if (found === undefined) { said.textContent = "No such step in the graph"; note.textContent = "No such step in the graph"; return; }
+    if (found === undefined) { said.textContent = note.textContent = "No such step in the graph"; return; }
     from = found;
     stand(found);
   });
