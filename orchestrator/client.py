@@ -275,8 +275,9 @@ class Orchestrator(Packs):
         found = bulks.find(self.engine.db, Verb(verb), filters)
         if dry_run:
             return Bulk(found)
-        act = partial(bulks.ACTS[found.verb], self.engine, actor=acting_user("python"), **options)
-        return Bulk(found, tuple(bulks.each(found, lambda run_id, bulk_id: act(run_id, bulk_id=bulk_id))))
+        told: dict[str, Any] = {"actor": acting_user("python"), "bulk_id": found.bulk_id}
+        act = partial(bulks.ACTS[found.verb], self.engine, **told, **options)
+        return Bulk(found, tuple(bulks.each(found.ids, act)))
 
 
 def _statuses(status: RunStatus | str | Sequence[RunStatus | str]) -> tuple[RunStatus, ...]:

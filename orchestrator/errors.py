@@ -50,7 +50,7 @@ class InvalidPack(ProblemsError):
 
 
 class InvalidInput(ProblemsError):
-    """A run's input that its workflow's `input_schema` refuses."""
+    """A value that a use case cannot take; above all a run's input that its workflow's `input_schema` refuses."""
 
     headline = "the input is invalid"
 

@@ -101,7 +101,7 @@ def _act_on_found(engine: Engine, found: bulk.Found, target: Target, act: Act, a
         print_preview(found)
     if target.dry_run or (not found.ids and not as_json) or not agreed(found, target.yes, ask=not as_json):
         return
-    acted = bulk.each(found, lambda run_id, bulk_id: act(engine, run_id, bulk_id))
+    acted = bulk.each(found.ids, lambda run_id: act(engine, run_id, found.bulk_id))
     head = {"bulk_id": found.bulk_id, "count": len(found.ids), "counts": dict(found.counts)}
     _report((_item(engine, one) for one in acted), as_json, head)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -130,10 +130,10 @@ def _pages(db: Database, filters: RunFilters) -> Iterator[list[tuple[str, RunSta
         after = page[-1][0]
 
 
-def each(found: Found, act: Callable[[str, str], Any]) -> Iterator[Acted]:
-    """Call `act(run_id, bulk_id)` for each run found; one that refuses is told of and keeps no other from its turn."""
-    for run_id in found.ids:
+def each(run_ids: Iterable[str], act: Callable[[str], Any]) -> Iterator[Acted]:
+    """Call `act(run_id)` for each run; one that refuses is told of and keeps no other from its turn."""
+    for run_id in run_ids:
         try:
-            yield Acted(run_id, act(run_id, found.bulk_id))
+            yield Acted(run_id, act(run_id))
         except (Conflict, InvalidInput, NotFound) as error:
             yield Acted(run_id, error=str(error))

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.ids import new_id
-from orchestrator.services.bulk import FITS, Acted, Found, Verb, each
+from orchestrator.services.bulk import FITS, Acted, Verb, each
 from orchestrator.store.db import Database
 from orchestrator.store.reads import RunFilters
 from orchestrator.store.reads.run_rows import list_run_rows
@@ -62,8 +62,7 @@ def act_on_portion(
     with db.transaction() as conn:
         found = find_statuses(conn, fitting(verb, filters), after, limit)
     ids = [id for id, _ in found]
-    acted = list(each(Found("", verb, ids, {}, ()), lambda run_id, _: act(run_id)))
-    return Portion(acted, ids[-1] if len(ids) == limit else None)
+    return Portion(list(each(ids, act)), ids[-1] if len(ids) == limit else None)
 
 
 def fitting(verb: Verb, filters: RunFilters) -> RunFilters:

@@ -66,8 +66,8 @@ def act(query: dict[str, Any], body: dict[str, Any]) -> Response:
         return answered(_shown(found, True, []))
     _check_count(found, body["count"])
     options = {name: body[name] for name, of in _VERB_OF.items() if of is verb}
-    one = partial(ACTS[verb], engine(), reason=body["reason"], actor=actor(), **options)
-    acted = list(each(found, lambda run_id, bulk_id: one(run_id, bulk_id=bulk_id)))
+    options |= {"reason": body["reason"], "actor": actor(), "bulk_id": found.bulk_id}
+    acted = list(each(found.ids, partial(ACTS[verb], engine(), **options)))
     return answered(_shown(found, False, acted))
 
 

@@ -9,9 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.states import RUN_OPEN
-from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.page import id_cursor, iso
-from orchestrator.store.reads.runs import RunFilters, find_ids, find_ids_down_to
+from orchestrator.store.reads.runs import RunFilters, count_steps, find_ids, find_ids_down_to
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, secrets_of
 
 _MOST_COUNTED = 1000  # steps of an open run that are counted for the list
@@ -39,10 +38,6 @@ FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN work
 JOIN apps a ON a.id = r.app_id WHERE r.id = ANY(CAST(:ids AS uuid[])) ORDER BY r.id DESC
 """)
 _INPUTS = text("SELECT id, input FROM workflow_runs WHERE id = ANY(CAST(:ids AS uuid[]))")
-_COUNTS = text(f"""
-SELECT run_id, status, count(*) AS steps FROM workflow_run_steps
-WHERE run_id = ANY(CAST(:ids AS uuid[])) AND {STEPS_ONLY} GROUP BY run_id, status
-""")
 
 
 def list_run_rows(
@@ -101,7 +96,8 @@ def _load(conn: Connection, ids: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _shape_all(conn: Connection, rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
-    counts = _counts(conn, [row for row in rows if row.status in RUN_OPEN and row.step_count <= _MOST_COUNTED])
+    counted = [row.id for row in rows if row.status in RUN_OPEN and row.step_count <= _MOST_COUNTED]
+    counts = count_steps(conn, counted) if counted else {}
     secrets = _secrets(conn, rows)
     return [_shape(row, secrets.get(str(row.id), RunSecrets()), counts.get(str(row.id))) for row in rows]
 
@@ -114,13 +110,6 @@ def _secrets(conn: Connection, rows: Sequence[Row[Any]]) -> dict[str, RunSecrets
         return {}
     inputs = conn.execute(_INPUTS, {"ids": list(telling)})
     return {str(row.id): secrets_of(telling[str(row.id)], row.input) for row in inputs}
-
-
-def _counts(conn: Connection, rows: Sequence[Row[Any]]) -> dict[str, dict[str, int]]:
-    counts: dict[str, dict[str, int]] = {}
-    for row in conn.execute(_COUNTS, {"ids": [row.id for row in rows]}) if rows else ():
-        counts.setdefault(str(row.run_id), {})[row.status] = row.steps
-    return counts
 
 
 def _shape(row: Row[Any], secrets: RunSecrets, counts: Mapping[str, int] | None) -> dict[str, Any]:

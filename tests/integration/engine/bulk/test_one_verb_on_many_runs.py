@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,8 +21,7 @@ ONE, FAILS = document(step("a"), name="one"), document(step("a", function="fail"
 
 
 def act(box: Sandbox, found: Found, **options: Any) -> list[Acted]:
-    verb = ACTS[found.verb]
-    return list(bulk.each(found, lambda run_id, bulk_id: verb(box.engine, run_id, bulk_id=bulk_id, **options)))
+    return list(bulk.each(found.ids, partial(ACTS[found.verb], box.engine, bulk_id=found.bulk_id, **options)))
 
 
 def test_it_finds_the_runs_the_verb_is_meant_for_and_does_nothing_to_them() -> None:
