@@ -194,7 +194,7 @@ def item_scope(engine: Engine, claimed: Claimed) -> dict[str, Any]:
 
 def refused(engine: Engine, error: Exception) -> NotPrepared:
     """What cannot be rendered or found ends the attempt; the error may quote the value it could not use."""
-    return NotPrepared(_final(type(error).__name__, Masker(engine.secrets.values()).text(str(error))))
+    return NotPrepared(failed(type(error).__name__, Masker(engine.secrets.values()).text(str(error))))
 
 
 def arguments(engine: Engine, render: Render, step: Step) -> tuple[dict[str, Any], str, Masker]:
@@ -228,7 +228,7 @@ def _check_arguments(spec: FunctionSpec, kwargs: dict[str, Any], input_json: str
     try:
         check_input(spec.input_schema, kwargs)
     except InvalidInput as error:
-        raise NotPrepared(_final("InvalidInput", str(error)), input_json) from error
+        raise NotPrepared(failed("InvalidInput", str(error)), input_json) from error
 
 
 def seconds(value: Any, key: str) -> float | None:
@@ -240,5 +240,6 @@ def seconds(value: Any, key: str) -> float | None:
     return float(value)
 
 
-def _final(kind: str, message: str) -> Outcome:
+def failed(kind: str, message: str) -> Outcome:
+    """An end for good: another attempt would come to the same."""
     return Outcome.failed(ErrorInfo(kind, message, classes=(kind,)), final=True)

@@ -16,9 +16,10 @@ from orchestrator.domain.states import RunStatus
 from orchestrator.domain.values import storable
 from orchestrator.errors import Conflict, ExpressionError, InvalidInput, UnstorableValue
 from orchestrator.ids import new_id
+from orchestrator.services.claim import failed
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import follow_up
-from orchestrator.services.kinds.half import Half, Turn, failed
+from orchestrator.services.kinds.half import Half, Turn
 from orchestrator.services.make_room import make_room
 from orchestrator.services.pass_down import pass_to
 from orchestrator.services.scope import RunScope

@@ -14,8 +14,8 @@ from orchestrator.domain.items import index_of, is_item
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError
-from orchestrator.services.claim import seconds
-from orchestrator.services.kinds.half import Half, Turn, failed
+from orchestrator.services.claim import failed, seconds
+from orchestrator.services.kinds.half import Half, Turn
 from orchestrator.store import signals
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from orchestrator.domain.definition import Step
-from orchestrator.domain.outcome import ErrorInfo, Outcome
+from orchestrator.domain.outcome import Outcome
 from orchestrator.services.claim import Claimed, item_scope
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope
@@ -62,8 +62,3 @@ class Turn:
 
 # Each kind is one such function; it may raise `ExpressionError`, which ends the step.
 Kind = Callable[[Half], Turn]
-
-
-def failed(kind: str, message: str) -> Outcome:
-    """An end for good: another attempt would come to the same."""
-    return Outcome.failed(ErrorInfo(kind, message, classes=(kind,)), final=True)

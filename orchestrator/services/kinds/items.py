@@ -19,10 +19,10 @@ from orchestrator.domain.items import expand, item_step, most_failures
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, UnstorableValue
-from orchestrator.services.claim import Claimed
+from orchestrator.services.claim import Claimed, failed
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
-from orchestrator.services.kinds.half import LOST, Half, Turn, failed
+from orchestrator.services.kinds.half import LOST, Half, Turn
 from orchestrator.store import item_rows
 from orchestrator.store.item_rows import Fan
 
