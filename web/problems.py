@@ -129,13 +129,18 @@ def _headers(error: Exception, status: int) -> dict[str, str]:
     return headers
 
 
+def problem_shown(problem: Problem) -> dict[str, str | None]:
+    """One thing that is wrong, as answers hold it."""
+    return {"path": problem.path, "message": problem.message, "hint": problem.hint}
+
+
 def _problem(status: int, detail: str, problems: Sequence[Problem], headers: dict[str, str]) -> Response:
     body: dict[str, Any] = {
         "type": _TYPE + slug_of(status),
         "title": title_of(status),
         "status": status,
         "detail": detail,
-        "errors": [{"path": p.path, "message": p.message, "hint": p.hint} for p in problems],
+        "errors": [problem_shown(problem) for problem in problems],
         "request_id": g.request_id,
     }
     # Escaped: a text may hold halves of surrogate pairs that somebody sent.

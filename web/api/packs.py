@@ -20,9 +20,10 @@ from web.api.fields import OfApp, Paged, Strict, Text
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.operations import PackChangedShape, PackPage, PacksShape
 from web.api.use import app_seen, db, engine
-from web.api.workflows import Owned, owner_meant, problem_shown
+from web.api.workflows import Owned, owner_meant
 from web.auth import actor
 from web.errors import UnsupportedBody
+from web.problems import problem_shown
 
 packs = Noun("packs", "Workflows that are installed, upgraded and removed as one unit.")
 

@@ -13,7 +13,7 @@ from orchestrator.domain.load import load_text
 from orchestrator.domain.parse import parse
 from orchestrator.domain.roles import Role
 from orchestrator.domain.validate import warnings
-from orchestrator.errors import Problem, ProblemsError
+from orchestrator.errors import ProblemsError
 from orchestrator.services.register import known_functions, register
 from orchestrator.services.unregister import unregister
 from orchestrator.store.reads import get_workflow, list_workflows
@@ -29,6 +29,7 @@ from web.api.shapes.workflows import (
 from web.api.use import app_meant, app_seen, db, engine
 from web.auth import actor, current_identity
 from web.errors import Forbidden, UnsupportedBody
+from web.problems import problem_shown
 
 workflows = Noun("workflows", "Definitions, each an immutable revision of its owner's workflow.")
 
@@ -169,10 +170,6 @@ def schema(query: dict[str, Any]) -> Response:
     JSON Schema 2020-12, for editors.
     """
     return answered(definition_schema())
-
-
-def problem_shown(problem: Problem) -> dict[str, Any]:
-    return {"path": problem.path, "message": problem.message, "hint": problem.hint}
 
 
 def _source() -> bytes:
