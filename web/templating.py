@@ -51,7 +51,7 @@ def install_templating(app: Flask) -> None:
 
 
 def utc(at: str | datetime) -> str:
-    """What a browser without script shows: `2026-11-30 03:15:20 UTC`."""
+    """A moment to the second: `2026-11-30 03:15:20 UTC`."""
     iso = at if isinstance(at, str) else at.isoformat()
     return f"{iso[:19].replace('T', ' ')} UTC"
 

@@ -13,6 +13,7 @@ from orchestrator.services.decide import decide
 from orchestrator.store.reads import list_approvals
 from orchestrator.store.reads.approvals import get_approval
 from web.auth import actor
+from web.pages.forms import whole_number
 from web.pages.frame import check_scope, database, done, engine, needs, page_blueprint, render, scope, show_errors
 from web.pages.schema_form import Field, beside_fields, form_of, read_form
 
@@ -79,5 +80,4 @@ def _asked() -> dict[str, Any]:
 
 
 def _item() -> int | None:
-    given = request.values.get("item", "")
-    return int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else None
+    return whole_number(request.values.get("item", ""))

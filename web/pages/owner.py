@@ -9,6 +9,7 @@ from flask import request
 
 from orchestrator.store.reads import get_workflow
 from orchestrator.store.reads.apps import list_apps
+from web.auth import sees
 from web.errors import Forbidden
 from web.pages.frame import database, engine, identity, scope
 
@@ -51,8 +52,8 @@ def workflow_of(which: Meant) -> dict[str, Any]:
 
 def may_change(workflow: dict[str, Any]) -> bool:
     """Whether its owner is open to who is signed in: who is of one app changes that app's own."""
-    own, owner = identity().app, workflow["owner"]
-    return own is None or (owner["kind"] == "app" and owner["name"].lower() == own.lower())
+    owner = workflow["owner"]
+    return identity().app is None or (owner["kind"] == "app" and sees(owner["name"]))
 
 
 def check_change(workflow: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from orchestrator.store.reads.pool_use import list_holders, list_waiters
 from orchestrator.store.reads.queue_rows import list_queue_rows
 from web.auth import actor
 from web.errors import Forbidden
-from web.pages.forms import beside
+from web.pages.forms import beside, whole_number
 from web.pages.frame import database, done, engine, identity, needs, page_blueprint, render, show_errors
 
 pools = page_blueprint("pools")
@@ -55,13 +55,13 @@ def change() -> Response:
     _check_may()
     pool, form, errors = _meant(), request.form, {}
     name = pool["name"] if pool else form.get("name", "").strip()
-    slots = form.get("slots", "").strip()
-    if not (slots.isascii() and slots.isdecimal() and len(slots) < 10):
+    slots = whole_number(form.get("slots", "").strip())
+    if slots is None:
         errors["slots"] = "How many slots: a whole number."
-    if not errors:
+    else:
         options = {"description": form.get("description", "").strip() or None, "reason": _reason()}
         try:
-            made = set_pool(engine(), name, int(slots), **options, actor=actor())
+            made = set_pool(engine(), name, slots, **options, actor=actor())
             return done(url_for("pools.show", name=name), f"The pool is {'made' if made else 'changed'}.")
         except InvalidInput as error:
             errors = beside(error, {"slots": "slots", "name": "name"})

@@ -17,6 +17,7 @@ from orchestrator.store.reads import RunFilters, get_revision, list_revisions
 from orchestrator.store.reads.run_rows import list_run_rows
 from orchestrator.store.reads.workflow_rows import lately_of
 from web.auth import actor
+from web.pages.forms import whole_number
 from web.pages.frame import database, done, engine, needs, page_blueprint, render, scope, show_errors
 from web.pages.graph_view import graph_view
 from web.pages.owner import Meant, check_change, may_change, meant, owner_query, workflow_of
@@ -112,5 +113,4 @@ def _revision(which: Meant, number: int) -> dict[str, Any]:
 
 
 def _number(name: str) -> int | None:
-    given = request.args.get(name, "")
-    return int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else None
+    return whole_number(request.args.get(name, ""))
