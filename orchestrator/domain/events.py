@@ -1,4 +1,4 @@
-"""Events and decisions that steps wait for: their names, and what may be in them."""
+"""Events and decisions that steps wait for, and what may be in them."""
 
 from __future__ import annotations
 
@@ -6,35 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.domain.definition import Approval, Step, WaitFor
+from orchestrator.domain.event_names import approval_event
 from orchestrator.domain.graph import Plan, PlanStep
 from orchestrator.domain.inputs import check_payload, filled
 from orchestrator.errors import Problem
-
-APPROVAL = "approval:"
-_OF_ITEM = "approval#"  # and the item's index: no step's approval has such a name
-_MOST = 255
-
-
-def is_name(value: Any) -> bool:
-    """Whether an event can have this name."""
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        return False
-    return len(without_item(value).removeprefix(APPROVAL)) <= _MOST
-
-
-def is_decision(event: str) -> bool:
-    """Whether the event is an approval's."""
-    return event.startswith((APPROVAL, _OF_ITEM))
-
-
-def approval_event(step: str, item: int | None = None) -> str:
-    """The event that the approval of a step, or of one of its items (by index), waits for."""
-    return APPROVAL + step if item is None else f"{_OF_ITEM}{item}:{step}"
-
-
-def without_item(event: str) -> str:
-    """The event as the definition knows it: that of an item's approval is its step's."""
-    return APPROVAL + event.partition(":")[2] if event.startswith(_OF_ITEM) else event
 
 
 def waits(plan: Plan) -> list[PlanStep]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.domain.definition import Approval
-from orchestrator.domain.events import approval_event, decision, waits
+from orchestrator.domain.event_names import approval_event
+from orchestrator.domain.events import decision, waits
 from orchestrator.domain.graph import Plan, PlanStep
 from orchestrator.domain.items import SPAN
 from orchestrator.domain.near import did_you_mean

@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from orchestrator.domain.events import event_of, is_decision, is_name, payload_problems, waits, without_item
+from orchestrator.domain.event_names import is_decision, is_name, without_item
+from orchestrator.domain.events import event_of, payload_problems, waits
 from orchestrator.domain.graph import Plan, PlanStep
 from orchestrator.domain.items import index_of, is_item
 from orchestrator.domain.near import did_you_mean

@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from orchestrator.domain.definition import Approval, OnReject, OnTimeout, WaitFor
-from orchestrator.domain.events import approval_event, is_decision, is_name, payload_problems
+from orchestrator.domain.event_names import approval_event, is_decision, is_name
+from orchestrator.domain.events import payload_problems
 from orchestrator.domain.items import index_of, is_item
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import storable

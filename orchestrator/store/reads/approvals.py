@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
-from orchestrator.domain.events import approval_event
+from orchestrator.domain.event_names import approval_event
 from orchestrator.store.reads.page import Page, id_cursor, iso, page_of
 from orchestrator.store.reads.runs import run_app
 from orchestrator.store.reads.secrets import load_secrets

@@ -13,7 +13,16 @@ import pytest
 from orchestrator.cli.main import COMMANDS, cli, run
 
 DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
-WITHOUT_JSON = {"up", "worker", "beat", "web", "db", "pack", "token"}  # of the last three the commands in them have it
+WITHOUT_JSON = {
+    "up",
+    "worker",
+    "beat",
+    "web",
+    "db",
+    "pack",
+    "token",
+    "hook",
+}  # of the last four the commands in them have it
 
 
 def command(name: str) -> click.Command:

@@ -255,7 +255,7 @@ def test_an_edit_of_the_childs_workflow_changes_children_that_start_later_only(d
 
 def test_five_hundred_children_of_one_parent_end(db: Database) -> None:
     hands = Hands(db)
-    children = soaked(200, 500)
+    children = soaked(120, 500)
     fan = document(*(below(f"s{n}", "low", input={"n": n}) for n in range(children)), name="fan")
     run_id = start_family(hands, fan, document(step("x", input={"n": "{{ input.n }}"}), name="low"))
     for _ in range(20):

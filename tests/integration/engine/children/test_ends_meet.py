@@ -28,7 +28,7 @@ from tests.hands import SUCCESS, Hands, together
 from tests.support import soaked, wait_for
 
 ENDS = ("run.succeeded", "run.failed", "run.canceled")
-HUNDREDS = soaked(2, 5)
+HUNDREDS = soaked(1, 5)
 
 
 def deadlocks(db: Database) -> int:
@@ -99,7 +99,7 @@ def test_parent_and_child_complete_while_both_are_canceled(db: Database, hundred
 
 def test_parent_and_child_are_paused_and_resumed_while_they_complete(db: Database) -> None:
     hands, chance = Hands(db), random.Random(1)
-    for _ in range(soaked(20, 40)):
+    for _ in range(soaked(10, 40)):
         run_id, child, held = under_way(hands)
         acts: list[Callable[[], Any]] = [partial(hands.settle_all, [one]) for one in held]
         acts += [partial(unless_over, partial(act, hands.engine, run_id)) for act in (pause, resume)]
@@ -129,7 +129,7 @@ def down_again(hands: Hands) -> tuple[str, Any, Any]:
 
 def test_a_child_that_ends_as_its_parents_step_is_suspended_is_never_lost(db: Database) -> None:
     hands = Hands(db)
-    for _ in range(soaked(50, 100)):
+    for _ in range(soaked(25, 100)):
         run_id, again, leaf = down_again(hands)
         assert again.outcome.suspension is not None
         together([partial(hands.settle_all, [again]), partial(hands.settle_all, [leaf])])
@@ -175,7 +175,7 @@ def blocked(db: Database) -> bool:
 def test_a_child_that_ends_as_its_parents_step_times_out_ends_it_once(db: Database) -> None:
     hands = Hands(db)
     ends = Counter[str]()
-    for _ in range(soaked(40, 80)):
+    for _ in range(soaked(20, 80)):
         run_id = start_family(hands, *levels("top", "low"))
         for claimed in hands.claim():
             hands.settle(claimed)
@@ -194,7 +194,7 @@ def test_a_child_that_ends_as_its_parents_step_times_out_ends_it_once(db: Databa
 
 def test_a_child_that_ends_as_its_parent_is_canceled_by_force_changes_nothing(db: Database) -> None:
     hands = Hands(db)
-    for _ in range(soaked(30, 60)):
+    for _ in range(soaked(15, 60)):
         run_id, again, leaf = down_again(hands)
         stop = partial(unless_over, partial(cancel, hands.engine, run_id, force=True))
         together([partial(hands.settle_all, [again]), partial(hands.settle_all, [leaf]), stop])
@@ -205,7 +205,7 @@ def test_a_child_that_ends_as_its_parent_is_canceled_by_force_changes_nothing(db
 
 def test_a_parent_canceled_as_its_child_is_started_leaves_none_behind(db: Database) -> None:
     hands, chance = Hands(db), random.Random(2)
-    for _ in range(soaked(30, 60)):
+    for _ in range(soaked(15, 60)):
         run_id = start_family(hands, *levels("top", "low"))
         done = [hands.perform(claimed) for claimed in hands.claim()]
         stop = partial(unless_over, partial(cancel, hands.engine, run_id, force=chance.random() < 0.5))

@@ -38,7 +38,7 @@ from tests.watching import check_tallies
 
 NAMES = ("root", "pooled", "event", "ask", "nap", "kept", "join", "last")
 KEYS = [{"key": key} for key in "abc"]
-TURNS = 20
+TURNS = soaked(10, 20)
 
 
 def graph(**keys: Any) -> dict[str, Any]:
