@@ -76,9 +76,15 @@ class CeleryTransport:
         self._app = Celery(broker=broker_url, set_as_current=False)
         self._entries, self._rest = entries, rest
         self._link, self._inherited = _Link(), list[_Link]()
-        # A child must not write to its parent's socket, nor wait for a lock some other thread held at the fork.
-        forget = weakref.WeakMethod(self._forget)
-        os.register_at_fork(after_in_child=lambda: (forget() or _nothing)())
+        self._forking: int | None = None
+        # A child must not write to its parent's socket, nor wait for a lock some other thread held at the fork: ours,
+        # or one that kombu keeps for the whole process and holds while it connects.
+        hold, let_go, forget = (weakref.WeakMethod(act) for act in (self._hold, self._let_go, self._forget))
+        os.register_at_fork(
+            before=lambda: (hold() or _nothing)(),
+            after_in_parent=lambda: (let_go() or _nothing)(),
+            after_in_child=lambda: (forget() or _nothing)(),
+        )
 
     def send(self, queue: str, queued: Sequence[Queued]) -> None:
         """Send the steps to the workers of `queue`; raises `Unreachable`."""
@@ -222,8 +228,19 @@ class CeleryTransport:
         if connection is not None:
             connection.release()
 
+    def _hold(self) -> None:
+        """Let no thread send while this one forks, as long as that one's broker answers."""
+        if self._link.lock.acquire(timeout=_ANSWER_SECONDS):
+            self._forking = threading.get_ident()
+
+    def _let_go(self) -> None:
+        if self._forking == threading.get_ident():
+            self._forking = None
+            self._link.lock.release()
+
     def _forget(self) -> None:
         """Leave the link to whom it belongs, unclosed."""
+        self._forking = None
         self._inherited.append(self._link)
         self._link = _Link(rests_until=self._link.rests_until, failure=self._link.failure)
 
