@@ -8,8 +8,9 @@ from typing import Any
 import click
 from rich.text import Text
 
+from orchestrator.cli.listing import show_page
 from orchestrator.cli.options import common, paged
-from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.output import width_of
 from orchestrator.cli.session import open_database
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean, local, one_line, parsed
@@ -35,14 +36,10 @@ def approvals(app: str | None, limit: int, after: str | None, as_json: bool) -> 
     """List approvals that wait for people, oldest first."""
     with open_database() as db, db.transaction() as conn:
         page = list_approvals(conn, app, after, limit)
-    if as_json:
-        print_json({"items": page.items, "next": page.next})
-        return
-    screen = console()
-    print_lines(screen, table(_COLUMNS, [_row(item) for item in page.items], width_of(screen)))
-    note(_HOW if page.items else "nothing waits for a decision")
-    if page.next:
-        note(f"there are more: --after {page.next}")
+    remark = _HOW if page.items else "nothing waits for a decision"
+    show_page(
+        page, as_json, lambda screen: table(_COLUMNS, [_row(item) for item in page.items], width_of(screen)), remark
+    )
 
 
 def _row(item: Mapping[str, Any]) -> tuple[Text, ...]:

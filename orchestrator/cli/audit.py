@@ -8,8 +8,9 @@ from typing import Any
 import click
 from rich.text import Text
 
+from orchestrator.cli.listing import show_page
 from orchestrator.cli.options import common, paged
-from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.output import width_of
 from orchestrator.cli.session import find, open_database
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean, json_line, local, one_line, parsed
@@ -39,15 +40,8 @@ def audit(run: str | None, bulk: str | None, limit: int, after: str | None, as_j
         target = find(db, run) if run is not None else None
         with db.transaction() as conn:
             page = list_audit(conn, target, after, limit, bulk_id=bulk)
-    if as_json:
-        print_json({"items": page.items, "next": page.next})
-        return
-    screen = console()
-    print_lines(screen, audit_table(page.items, width_of(screen)))
-    if not page.items:
-        note(f"nobody did anything{_where(run, bulk, after)}")
-    if page.next:
-        note(f"there are more: --after {page.next}")
+    remark = None if page.items else f"nobody did anything{_where(run, bulk, after)}"
+    show_page(page, as_json, lambda screen: audit_table(page.items, width_of(screen)), remark)
 
 
 def _where(run: str | None, bulk: str | None, after: str | None) -> str:

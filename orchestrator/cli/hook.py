@@ -9,6 +9,7 @@ import click
 from rich.text import Text
 
 from orchestrator.cli.acting import actor, open_engine
+from orchestrator.cli.listing import show_page
 from orchestrator.cli.options import common, paged
 from orchestrator.cli.output import console, note, print_json, print_lines, width_of
 from orchestrator.cli.session import open_database
@@ -78,15 +79,10 @@ def list_(app: str | None, limit: int, after: str | None, as_json: bool) -> None
     """List hooks by name."""
     with open_database() as db, db.transaction() as conn:
         page = list_hooks(conn, after, limit, app=app)
-    if as_json:
-        print_json({"items": page.items, "next": page.next})
-        return
-    screen = console()
-    print_lines(screen, table(_COLUMNS, [_row(item) for item in page.items], width_of(screen)))
-    if not page.items:
-        note("there is no hook: orchestrator hook create NAME --workflow WORKFLOW")
-    if page.next:
-        note(f"there are more: --after {page.next}")
+    remark = None if page.items else "there is no hook: orchestrator hook create NAME --workflow WORKFLOW"
+    show_page(
+        page, as_json, lambda screen: table(_COLUMNS, [_row(item) for item in page.items], width_of(screen)), remark
+    )
 
 
 @hook.command()

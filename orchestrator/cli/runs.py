@@ -10,9 +10,10 @@ import click
 from rich.text import Text
 
 from orchestrator.cli.filters import filtered
+from orchestrator.cli.listing import show_page
 from orchestrator.cli.marks import Signs
 from orchestrator.cli.options import common, paged
-from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.output import width_of
 from orchestrator.cli.session import open_database
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import ago, clean, one_line, parsed
@@ -40,17 +41,16 @@ def runs(filters: RunFilters, limit: int, after: str | None, as_json: bool) -> N
     """List runs, newest first."""
     with open_database() as db, db.transaction() as conn:
         page = list_runs(conn, filters, after, limit)
-    if as_json:
-        print_json({"items": page.items, "next": page.next})
-        return
-    screen = console()
-    width = width_of(screen)
-    print_lines(screen, runs_table(page.items, Signs.of(screen), width, datetime.now(UTC)))
-    if not page.items:
-        filtered = filters != RunFilters() or after
-        note("there is no such run" if filtered else "there is no run yet: orchestrator start NAME")
-    if page.next:
-        note(f"there are more: --after {page.next}")
+    show_page(
+        page,
+        as_json,
+        lambda screen: runs_table(page.items, Signs.of(screen), width_of(screen), datetime.now(UTC)),
+        None if page.items else _nothing(filters != RunFilters() or bool(after)),
+    )
+
+
+def _nothing(filtered: bool) -> str:
+    return "there is no such run" if filtered else "there is no run yet: orchestrator start NAME"
 
 
 def runs_table(items: Sequence[Mapping[str, Any]], signs: Signs, width: int | None, now: datetime) -> list[Text]:

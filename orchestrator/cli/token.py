@@ -11,8 +11,9 @@ import click
 from rich.text import Text
 
 from orchestrator.cli.acting import actor
+from orchestrator.cli.listing import show_page
 from orchestrator.cli.options import common, paged
-from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.output import note, print_json, width_of
 from orchestrator.cli.session import open_database
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean, local, parsed
@@ -80,15 +81,10 @@ def list_(revoked: bool, limit: int, after: str | None, as_json: bool) -> None:
     """List tokens by name, not the tokens themselves."""
     with open_database() as db, db.transaction() as conn:
         page = list_tokens(conn, after, limit, revoked=revoked)
-    if as_json:
-        print_json({"items": page.items, "next": page.next})
-        return
-    screen = console()
-    print_lines(screen, table(_COLUMNS, [_row(item) for item in page.items], width_of(screen)))
-    if not page.items:
-        note("there is no token: orchestrator token create NAME --role ROLE")
-    if page.next:
-        note(f"there are more: --after {page.next}")
+    remark = None if page.items else "there is no token: orchestrator token create NAME --role ROLE"
+    show_page(
+        page, as_json, lambda screen: table(_COLUMNS, [_row(item) for item in page.items], width_of(screen)), remark
+    )
 
 
 @token.command()

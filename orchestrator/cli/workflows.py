@@ -9,8 +9,9 @@ from typing import Any
 import click
 from rich.text import Text
 
+from orchestrator.cli.listing import show_page
 from orchestrator.cli.options import common, paged
-from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.output import width_of
 from orchestrator.cli.session import open_database
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import ago, clean, one_line, parsed
@@ -34,15 +35,8 @@ def workflows(app: str | None, limit: int, after: str | None, as_json: bool) -> 
     """List workflows by name."""
     with open_database() as db, db.transaction() as conn:
         page = list_workflows(conn, after, limit, app=app)
-    if as_json:
-        print_json({"items": page.items, "next": page.next})
-        return
-    screen = console()
-    print_lines(screen, workflows_table(page.items, width_of(screen), datetime.now(UTC)))
-    if not page.items and not after:
-        note("nothing is registered yet: orchestrator register FILE")
-    if page.next:
-        note(f"there are more: --after {page.next}")
+    remark = None if page.items or after else "nothing is registered yet: orchestrator register FILE"
+    show_page(page, as_json, lambda screen: workflows_table(page.items, width_of(screen), datetime.now(UTC)), remark)
 
 
 def workflows_table(items: Sequence[Mapping[str, Any]], width: int | None, now: datetime) -> list[Text]:
