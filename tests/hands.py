@@ -98,6 +98,18 @@ class Hands:
         """What the function does, not settled yet."""
         return performed(self.engine, claimed)
 
+    def hold_back(self, rounds: int) -> list[Done]:
+        """Perform what waits, as often; attempts that suspend their step are settled, the others are given back."""
+        held = []
+        for _ in range(rounds):
+            for claimed in self.claim():
+                done = self.perform(claimed)
+                if done.outcome.suspension is not None:
+                    self.settle_all([done])
+                else:
+                    held.append(done)
+        return held
+
     def work(self) -> None:
         """Perform everything that waits, until nothing does."""
         while claimed := self.claim():

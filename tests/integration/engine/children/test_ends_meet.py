@@ -70,14 +70,7 @@ FAMILY = [
 def under_way(hands: Hands) -> tuple[str, str, list[Any]]:
     """A parent and its child, with the attempts of the parent's own step and of the child's, not settled yet."""
     run_id = start_family(hands, *FAMILY)
-    held = []
-    for _ in range(2):
-        for claimed in hands.claim():
-            done = hands.perform(claimed)
-            if done.outcome.suspension is not None:
-                hands.settle_all([done])
-            else:
-                held.append(done)
+    held = hands.hold_back(2)
     assert len(held) == 2
     return run_id, only_child(hands, run_id), held
 

@@ -27,14 +27,7 @@ def under_way(hands: Hands, **items: Any) -> tuple[str, list[str], list[Any]]:
     each = {"name": "each", "workflow": "low", "with_items": asked}
     made = document(each, step("own"), step("last", "each", "own"), name="top")
     run_id = start_family(hands, made, document(step("leaf"), name="low"))
-    held = []
-    for _ in range(3):
-        for claimed in hands.claim():
-            done = hands.perform(claimed)
-            if done.outcome.suspension is not None:
-                hands.settle_all([done])
-            else:
-                held.append(done)
+    held = hands.hold_back(3)
     return run_id, children_of(hands, run_id), held
 
 
