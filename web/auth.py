@@ -15,6 +15,7 @@ from orchestrator.domain.roles import Role
 from orchestrator.services.tokens import Identity
 from orchestrator.store.db import Database
 from orchestrator.store.workflows import name_key
+from web.application import database
 from web.errors import Forbidden, Unauthenticated
 from web.failures import Failures
 from web.identities import Identities
@@ -83,7 +84,7 @@ def current_identity() -> Identity:
 def session_identity() -> Identity | None:
     """Who the browser's session stands for; None for nobody, and once its token opens nothing."""
     token_id = session.get(_SESSION)
-    return identity_of_token_id(_db(), token_id) if isinstance(token_id, str) else None
+    return identity_of_token_id(database(), token_id) if isinstance(token_id, str) else None
 
 
 def sees(app: str) -> bool:
@@ -125,7 +126,7 @@ def _by_header() -> Identity:
     given = request.authorization
     if given is None or given.type != "bearer" or not given.token:
         raise Unauthenticated("send `Authorization: Bearer TOKEN`")
-    identity = verify_token(_db(), given.token)
+    identity = verify_token(database(), given.token)
     if identity is None:
         raise Unauthenticated("the token is not valid, or no longer")
     return identity
@@ -157,9 +158,4 @@ def _failures() -> Failures:
 def _identities(db: Database) -> Identities:
     """Those of the application's database; another database's are not remembered."""
     identities: Identities = current_app.extensions["orchestrator.identities"]
-    return identities if db is _db() else Identities(db)
-
-
-def _db() -> Database:
-    db: Database = current_app.extensions["orchestrator.database"]
-    return db
+    return identities if db is database() else Identities(db)

@@ -19,7 +19,8 @@ from orchestrator.services.view import view
 from web.api.fields import AnyJson, Name, Strict, Text, WhichRevision, one_of
 from web.api.noun import Noun, answered
 from web.api.shapes.acts import ActedShape, OpenedShape, RerunShape
-from web.api.use import check_acts_on, engine
+from web.api.use import check_acts_on
+from web.application import engine
 from web.auth import actor
 
 acts = Noun("acts", "What people do to a run; each act is in the audit log with who, when and why.")

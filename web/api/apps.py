@@ -17,7 +17,8 @@ from orchestrator.store.workflows import name_key
 from web.api.fields import Name, Paged, Strict
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.operations import AppPage, AppShape, GroupPage, GroupShape
-from web.api.use import app_seen, db, for_all_apps
+from web.api.use import app_seen, for_all_apps
+from web.application import database
 from web.auth import actor, current_identity
 
 apps = Noun("apps", "Apps, their configuration, and groups of apps, which share workflows.")
@@ -46,7 +47,7 @@ def list_all(query: dict[str, Any]) -> Response:
     A token of one app sees that one.
     """
     own = current_identity().app
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         if own is not None:
             return paged(Page([_shown(conn, own)]))
         page = page_apps(conn, query["after"], query["limit"])
@@ -57,7 +58,7 @@ def list_all(query: dict[str, Any]) -> Response:
 def show(query: dict[str, Any], name: str) -> Response:
     """Show an app"""
     app_seen(name)
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return answered(_shown(conn, name))
 
 
@@ -72,8 +73,8 @@ def put(query: dict[str, Any], body: dict[str, Any], name: str) -> Response:
         for_all_apps("groups")
     group = body.get("group")
     leave = "group" in body and group is None
-    made = set_app(db(), name, group=group, leave_group=leave, config=body.get("config"), actor=actor())
-    with db().transaction() as conn:
+    made = set_app(database(), name, group=group, leave_group=leave, config=body.get("config"), actor=actor())
+    with database().transaction() as conn:
         shown = _shown(conn, name)
     where = {"Location": url_for("api-apps.show", name=shown["name"])} if made else {}
     return answered(shown, 201 if made else 200, **where)
@@ -86,7 +87,7 @@ def list_groups(query: dict[str, Any]) -> Response:
     A token of one app sees that app's group, and in it no other app.
     """
     own = current_identity().app
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         if own is None:
             return paged(page_groups(conn, query["after"], query["limit"]))
         group = list_apps(conn, own)[0]["group"]
@@ -97,7 +98,7 @@ def list_groups(query: dict[str, Any]) -> Response:
 def show_group(query: dict[str, Any], name: str) -> Response:
     """Show a group with its apps"""
     own = current_identity().app
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         if own is None:
             return answered(get_group(conn, name))
         group = list_apps(conn, own)[0]["group"]
@@ -113,8 +114,8 @@ def put_group(query: dict[str, Any], body: dict[str, Any], name: str) -> Respons
     201: it is new. 404: the name cannot be printed. A token of one app may not.
     """
     for_all_apps("groups")
-    made = set_group(db(), name, body.get("apps"), actor=actor())
-    with db().transaction() as conn:
+    made = set_group(database(), name, body.get("apps"), actor=actor())
+    with database().transaction() as conn:
         shown = get_group(conn, name)
     where = {"Location": url_for("api-apps.show_group", name=shown["name"])} if made else {}
     return answered(shown, 201 if made else 200, **where)

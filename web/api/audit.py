@@ -12,7 +12,8 @@ from orchestrator.store.reads.audit import AuditFilters, page_audit
 from web.api.fields import Paged, Text, When
 from web.api.noun import Noun, paged
 from web.api.shapes.people import ActPage
-from web.api.use import check_run, db, for_all_apps
+from web.api.use import check_run, for_all_apps
+from web.application import database
 from web.auth import current_identity
 
 audit = Noun("audit", "What people and programs did, to what, and why.")
@@ -40,7 +41,7 @@ def list_all(query: dict[str, Any]) -> Response:
     if query["run"] is None:
         for_all_apps("acts on anything but a run")
     run_id = str(query["run"]) if query["run"] is not None else None
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         if run_id is not None and current_identity().app is not None:
             check_run(conn, run_id)
         return paged(page_audit(conn, _filters(query, run_id), query["after"], query["limit"]))

@@ -19,7 +19,7 @@ from web.api.fields import Count, one_of
 from web.api.noun import Noun, answered
 from web.api.runs import RunsQuery, filters_of
 from web.api.shapes.acts import BulkShape
-from web.api.use import db, engine
+from web.application import database, engine
 from web.auth import actor
 
 bulk = Noun("bulk", "One verb on every run that filters find.")
@@ -61,7 +61,7 @@ def act(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """
     verb = Verb(body["verb"])
     _check_options(verb, body)
-    found = find(db(), verb, _filters(body["filters"]))
+    found = find(database(), verb, _filters(body["filters"]))
     if body["preview"]:
         return answered(_shown(found, True, []))
     _check_count(found, body["count"])

@@ -10,7 +10,8 @@ from orchestrator.store.reads.functions import get_function, page_functions, pag
 from web.api.fields import OfApp, Paged
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.operations import FunctionDetailShape, FunctionPage, FunctionUserPage
-from web.api.use import app_seen, db
+from web.api.use import app_seen
+from web.application import database
 
 functions = Noun("functions", "Functions that workers have announced, and that steps may call.")
 
@@ -24,14 +25,14 @@ class UsersQuery(Paged, OfApp):
 @functions.get("/functions", FunctionPage, query=Paged)
 def list_all(query: dict[str, Any]) -> Response:
     """List functions by name"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(page_functions(conn, query["after"], query["limit"]))
 
 
 @functions.get("/functions/<name>", FunctionDetailShape, query=OfApp, refused=(404,))
 def show(query: dict[str, Any], name: str) -> Response:
     """Show a function and who uses it"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         found = get_function(conn, name)
         users = page_users(conn, name, None, _SHOWN, app=app_seen(query["app"]))
     return answered(found | {"used_by": users.items})
@@ -43,6 +44,6 @@ def list_users(query: dict[str, Any], name: str) -> Response:
 
     By name, each with its steps that do; its latest revision is looked at.
     """
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         get_function(conn, name)
         return paged(page_users(conn, name, query["after"], query["limit"], app=app_seen(query["app"])))

@@ -11,7 +11,8 @@ from orchestrator.store.reads import list_events, list_family, list_logs, run_no
 from web.api.fields import Count, Name, Paged, Strict, absent, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.runs import EventPage, FamilyShape, GraphShape, LogPage
-from web.api.use import engine, looking_at
+from web.api.use import looking_at
+from web.application import engine
 
 history = Noun("history", "What happened in a run, and its picture.")
 

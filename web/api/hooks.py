@@ -17,7 +17,8 @@ from web.api.bodies import read_json
 from web.api.fields import AnyJson, Name, OfApp, Paged, Strict, Text, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.hooks import CalledShape, HookPage, HookSecretShape, HookShape
-from web.api.use import app_seen, db, engine
+from web.api.use import app_seen
+from web.application import database, engine
 from web.auth import actor
 from web.errors import TooLarge, Unauthenticated
 from web.problems import slug_of
@@ -85,7 +86,7 @@ class SwitchBody(Strict):
 @hooks.get("/hooks", HookPage, role=Role.AUTHOR, query=HooksQuery, refused=(404,))
 def list_all(query: dict[str, Any]) -> Response:
     """List hooks by name"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(list_hooks(conn, query["after"], query["limit"], app=app_seen(query["app"])))
 
 
@@ -104,7 +105,7 @@ def create(query: dict[str, Any], body: dict[str, Any]) -> Response:
 @hooks.get("/hooks/<hook_id>", HookShape, role=Role.AUTHOR, refused=(404,))
 def show(query: dict[str, Any], hook_id: str) -> Response:
     """Show a hook"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return answered(get_hook(conn, hook_id, app=app_seen(None)))
 
 
@@ -115,7 +116,7 @@ def switch(query: dict[str, Any], body: dict[str, Any], hook_id: str) -> Respons
     One that is off is not there for callers.
     """
     id = set_enabled(engine(), hook_id, body["enabled"], app=app_seen(None), actor=actor())
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return answered(get_hook(conn, id))
 
 

@@ -19,8 +19,9 @@ from web.api.bodies import JSON, read_body
 from web.api.fields import OfApp, Paged, Strict, Text
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.operations import PackChangedShape, PackPage, PacksShape
-from web.api.use import app_seen, db, engine
+from web.api.use import app_seen
 from web.api.workflows import Owned, owner_meant
+from web.application import database, engine
 from web.auth import actor
 from web.errors import UnsupportedBody
 from web.problems import problem_shown
@@ -100,7 +101,7 @@ def list_all(query: dict[str, Any]) -> Response:
 
     All of them, or those an app sees: its own and its group's.
     """
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(page_packs(conn, query["after"], query["limit"], app=app_seen(query["app"])))
 
 
@@ -110,7 +111,7 @@ def show(query: dict[str, Any], name: str) -> Response:
 
     For each app or group that has one of this name.
     """
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         found = list_packs(conn, app_seen(query["app"]), name)
     return answered({"items": found})
 

@@ -14,7 +14,8 @@ from orchestrator.store.reads.queues import list_queues
 from web.api.fields import Count, OfApp, Paged, Strict, Text
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.operations import PoolPage, PoolShape, PoolUsePage, QueuePage
-from web.api.use import app_seen, db, engine, for_all_apps
+from web.api.use import app_seen, for_all_apps
+from web.application import database, engine
 from web.auth import actor
 
 pools = Noun("pools", "Named slots that steps of all runs share, and queues. Both are of all apps.")
@@ -41,7 +42,7 @@ class UsesQuery(Paged, OfApp):
 @pools.get("/pools", PoolPage, query=Paged)
 def list_all(query: dict[str, Any]) -> Response:
     """List pools by name"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(page_pools(conn, query["after"], query["limit"]))
 
 
@@ -83,7 +84,7 @@ def holders(query: dict[str, Any], name: str) -> Response:
 
     In the order in which the steps were made. A token of one app sees those of its app.
     """
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         get_pool(conn, name, 0)
         return paged(page_holders(conn, name, query["after"], query["limit"], app=app_seen(query["app"])))
 
@@ -94,7 +95,7 @@ def waiters(query: dict[str, Any], name: str) -> Response:
 
     As `holders` lists those that have some.
     """
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         get_pool(conn, name, 0)
         return paged(page_waiters(conn, name, query["after"], query["limit"], app=app_seen(query["app"])))
 
@@ -105,11 +106,11 @@ def queues(query: dict[str, Any]) -> Response:
 
     Those that have steps, of whatever app, and those that a worker takes from.
     """
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(list_queues(conn, query["after"], query["limit"]))
 
 
 def _shown(name: str) -> dict[str, Any]:
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         found = get_pool(conn, name, 0)
     return {key: value for key, value in found.items() if key != "holders"}

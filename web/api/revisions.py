@@ -12,8 +12,8 @@ from orchestrator.store.reads import get_revision, list_revisions
 from web.api.fields import Count, Paged
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.workflows import DifferenceShape, RevisionDetailShape, RevisionPage
-from web.api.use import db
 from web.api.workflows import Owned, owner_seen
+from web.application import database
 
 revisions = Noun("revisions", "What a workflow was, and is.")
 
@@ -31,7 +31,7 @@ class DifferenceQuery(Owned):
 @revisions.get("/workflows/<name>/revisions", RevisionPage, query=RevisionsQuery, refused=(404,))
 def list_all(query: dict[str, Any], name: str) -> Response:
     """List the revisions of a workflow, newest first"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(list_revisions(conn, name, query["after"], query["limit"], **owner_seen(query)))
 
 
@@ -39,7 +39,7 @@ def list_all(query: dict[str, Any], name: str) -> Response:
                refused=(404,))  # fmt: skip
 def show(query: dict[str, Any], name: str, number: int) -> Response:
     """Show one revision with its document"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return answered(get_revision(conn, name, number, **owner_seen(query)))
 
 
@@ -51,7 +51,7 @@ def difference(query: dict[str, Any], name: str, number: int) -> Response:
     From this one to that of `to`: place by place, steps by name, and as lines of YAML.
     """
     owner = owner_seen(query)
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         before, after = (get_revision(conn, name, each, **owner) for each in (number, query["to"]))
     documents = before["document"], after["document"]
     return answered(

@@ -20,7 +20,8 @@ from web.api.fields import AnyJson, Count, Name, OfApp, Paged, Strict, Text, Whe
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.base import Shape, texts
 from web.api.shapes.runs import RunPage, RunShape
-from web.api.use import app_seen, check_app, db, engine
+from web.api.use import app_seen, check_app
+from web.application import database, engine
 from web.auth import actor
 
 runs = Noun("runs", "Runs of workflows: find them, start them, look at one.")
@@ -120,14 +121,14 @@ def list_all(query: dict[str, Any]) -> Response:
 
     Those for which all filters hold.
     """
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(list_runs(conn, filters_of(query), query["after"], query["limit"]))
 
 
 @runs.get("/workflows/<name>/runs", RunPage, query=OneWorkflowsQuery, refused=(404,))
 def list_of_workflow(query: dict[str, Any], name: str) -> Response:
     """List the runs of a workflow, newest first"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(list_runs(conn, filters_of(query, name), query["after"], query["limit"]))
 
 

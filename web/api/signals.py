@@ -17,7 +17,8 @@ from web.api.bodies import read_json
 from web.api.fields import Count, OfApp, Paged, Strict, Text
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.acts import ApprovalPage, SignaledShape
-from web.api.use import app_seen, check_acts_on, db, engine
+from web.api.use import app_seen, check_acts_on
+from web.application import database, engine
 from web.auth import actor
 
 signals = Noun("signals", "Events that runs wait for, and approvals that wait for people.")
@@ -63,7 +64,7 @@ def send(query: dict[str, Any], run_id: str, name: str) -> Response:
 @signals.get("/approvals", ApprovalPage, query=ApprovalsQuery, refused=(404,))
 def list_open(query: dict[str, Any]) -> Response:
     """List the approvals that wait for people, oldest first"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(list_approvals(conn, app_seen(query["app"]), query["after"], query["limit"]))
 
 

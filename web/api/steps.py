@@ -13,7 +13,8 @@ from orchestrator.store.reads import get_item, get_step, list_attempts, list_ite
 from web.api.fields import Count, Paged, Strict, absent, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.runs import AttemptsShape, ItemPage, ItemShape, StepPage, StepShape, WhyShape
-from web.api.use import engine, looking_at
+from web.api.use import looking_at
+from web.application import engine
 
 steps = Noun("steps", "Steps of a run, in the order of its graph.")
 

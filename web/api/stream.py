@@ -13,7 +13,8 @@ from flask import Response, current_app, request
 from orchestrator.errors import Unreachable
 from orchestrator.services.follow import Change, Cursor, Follow
 from web.api.noun import Noun
-from web.api.use import db, looking_at
+from web.api.use import looking_at
+from web.application import database
 from web.auth import current_identity
 from web.errors import TooManyRequests
 from web.identities import Identities
@@ -61,7 +62,7 @@ def follow(query: dict[str, Any], run_id: str) -> Response:
     some of it may come twice. Comments come every 15 seconds, so that nobody takes a quiet run for a lost one.
     """
     since = Cursor.read(request.headers.get("Last-Event-ID", ""))
-    followed = Follow(db(), run_id, since)
+    followed = Follow(database(), run_id, since)
     with looking_at(run_id):
         slots: threading.BoundedSemaphore = current_app.extensions["orchestrator.streams"]
     if not slots.acquire(blocking=False):

@@ -13,7 +13,8 @@ from orchestrator.store.reads import list_tokens
 from web.api.fields import Name, Paged, Strict, Text, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.people import MeShape, NewTokenShape, TokenNameShape, TokenPage
-from web.api.use import app_seen, db
+from web.api.use import app_seen
+from web.application import database
 from web.auth import actor, current_identity, forget_token
 
 tokens = Noun("tokens", "Who may ask. An admin of one app sees and makes tokens of that app.")
@@ -61,7 +62,7 @@ def me(query: dict[str, Any]) -> Response:
 @tokens.get("/tokens", TokenPage, role=Role.ADMIN, query=TokensQuery)
 def list_all(query: dict[str, Any]) -> Response:
     """List tokens by name, not the tokens themselves"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         page = list_tokens(conn, query["after"], query["limit"], revoked=query["revoked"], app=current_identity().app)
     return paged(page)
 
@@ -74,7 +75,7 @@ def create(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """
     app, role = app_seen(body["app"]), Role(body["role"])
     made = create_token(
-        db(), body["name"], role, app=app, expires_in=body["expires_in"], password=body["password"], actor=actor()
+        database(), body["name"], role, app=app, expires_in=body["expires_in"], password=body["password"], actor=actor()
     )
     return answered({"id": made.id, "name": made.name, "role": str(role), "app": app, "token": made.token}, 201)
 
@@ -86,12 +87,14 @@ def revoke(query: dict[str, Any], name: str) -> Response:
     It opens nothing any more, and sessions that were begun with it end: here at once, in other processes within five
     seconds.
     """
-    forget_token(db(), revoke_token(db(), name, reason=query["reason"], actor=actor(), app=current_identity().app))
+    forget_token(
+        database(), revoke_token(database(), name, reason=query["reason"], actor=actor(), app=current_identity().app)
+    )
     return Response(status=204)
 
 
 @tokens.add("PUT", "/tokens/<name>/password", Role.ADMIN, TokenNameShape, body=PasswordBody, refused=(404,))
 def password(query: dict[str, Any], body: dict[str, Any], name: str) -> Response:
     """Set or remove the password of a token's holder"""
-    id = set_password(db(), name, body["password"], actor=actor(), app=current_identity().app)
+    id = set_password(database(), name, body["password"], actor=actor(), app=current_identity().app)
     return answered({"id": id, "name": name, "password": body["password"] is not None})

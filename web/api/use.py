@@ -6,24 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flask import current_app
-
 from orchestrator.errors import NotFound, unknown_run
-from orchestrator.services.engine import Engine
-from orchestrator.store.db import Database
 from orchestrator.store.reads import run_app
+from web.application import database, engine
 from web.auth import current_identity, sees
 from web.errors import Forbidden
-
-
-def engine() -> Engine:
-    """The engine of this process."""
-    found: Engine = current_app.extensions["orchestrator.engine"]
-    return found
-
-
-def db() -> Database:
-    return engine().db
 
 
 def app_seen(given: str | None) -> str | None:
@@ -50,7 +37,7 @@ def for_all_apps(what: str) -> None:
 @contextmanager
 def looking_at(run_id: str) -> Iterator[Any]:
     """A transaction to look at a run; raises `NotFound` for one that is not there for who asks."""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         check_run(conn, run_id)
         yield conn
 

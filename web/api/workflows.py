@@ -26,7 +26,8 @@ from web.api.shapes.workflows import (
     WorkflowDetailShape,
     WorkflowPage,
 )
-from web.api.use import app_meant, app_seen, db, engine
+from web.api.use import app_meant, app_seen
+from web.application import database, engine
 from web.auth import actor, current_identity
 from web.errors import Forbidden, UnsupportedBody
 from web.problems import problem_shown
@@ -93,7 +94,7 @@ def list_all(query: dict[str, Any]) -> Response:
 
     All of them, or those an app sees: its own and its group's.
     """
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return paged(list_workflows(conn, query["after"], query["limit"], app=app_seen(query["app"])))
 
 
@@ -138,7 +139,7 @@ def validate(query: dict[str, Any]) -> Response:
     except ProblemsError as error:
         told = [problem_shown(problem) for problem in error.problems]
         return answered({"valid": False, "workflow": None, "problems": told, "warnings": []})
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         functions = known_functions(engine(), conn)
     odd = [problem_shown(one) for one in warnings(definition, functions=functions)]
     return answered({"valid": True, "workflow": definition.name, "problems": [], "warnings": odd})
@@ -147,7 +148,7 @@ def validate(query: dict[str, Any]) -> Response:
 @workflows.get("/workflows/<name>", WorkflowDetailShape, query=Owned, refused=(404,))
 def show(query: dict[str, Any], name: str) -> Response:
     """Show a workflow with its document"""
-    with db().transaction() as conn:
+    with database().transaction() as conn:
         return answered(get_workflow(conn, name, **owner_seen(query)))
 
 

@@ -23,11 +23,12 @@ from orchestrator.services.retry import retry
 from orchestrator.services.signal import signal
 from orchestrator.store.reads import RunNow, StepBrief, get_brief, get_run, step_counts
 from orchestrator.store.reads.step_rows import step_name
+from web.application import database, engine
 from web.auth import actor
 from web.pages.approval_fields import read_fields
 from web.pages.consequences import consequences
 from web.pages.forms import beside, json_field, whole_number
-from web.pages.frame import database, done, engine, needs, page_blueprint, render, show_errors
+from web.pages.frame import done, needs, page_blueprint, render, show_errors
 from web.pages.open_run import open_run
 
 acts = page_blueprint("acts")

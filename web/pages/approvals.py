@@ -12,9 +12,10 @@ from orchestrator.errors import Conflict, InvalidInput, NotFound, OrchestratorEr
 from orchestrator.services.decide import decide
 from orchestrator.store.reads import list_approvals
 from orchestrator.store.reads.approvals import get_approval
+from web.application import database, engine
 from web.auth import actor
 from web.pages.forms import whole_number
-from web.pages.frame import check_scope, database, done, engine, needs, page_blueprint, render, scope, show_errors
+from web.pages.frame import check_scope, done, needs, page_blueprint, render, scope, show_errors
 from web.pages.schema_form import Field, beside_fields, form_of, read_form
 
 approvals = page_blueprint("approvals")

@@ -13,7 +13,8 @@ from orchestrator.domain.times import read_time
 from orchestrator.errors import InvalidInput
 from orchestrator.ids import is_id
 from orchestrator.store.reads.audit_rows import AuditFilters, AuditPage, list_actions, list_audit_rows
-from web.pages.frame import database, identity, page_blueprint, render, scope
+from web.application import database
+from web.pages.frame import identity, page_blueprint, render, scope
 
 audit = page_blueprint("audit")
 

@@ -15,9 +15,10 @@ from orchestrator.ids import is_id, new_id
 from orchestrator.services.bulk import ACTS, Verb
 from orchestrator.services.bulk_portions import act_on_portion, preview
 from orchestrator.store.reads import RunFilters
+from web.application import database, engine
 from web.auth import actor
 from web.pages.forms import whole_number
-from web.pages.frame import database, engine, needs, page_blueprint, render, scope
+from web.pages.frame import needs, page_blueprint, render, scope
 from web.pages.run_query import RunQuery
 
 bulk = page_blueprint("bulk")

@@ -9,8 +9,9 @@ from flask import request
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.store.reads import find_run, get_run
 from orchestrator.store.reads.difference import compare_steps
+from web.application import database
 from web.pages.forms import whole_number
-from web.pages.frame import database, page_blueprint, render
+from web.pages.frame import page_blueprint, render
 from web.pages.open_run import open_run
 
 compare = page_blueprint("compare")

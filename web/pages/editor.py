@@ -17,8 +17,9 @@ from orchestrator.domain.validate import warnings
 from orchestrator.errors import Conflict, NotFound, Problem, ProblemsError
 from orchestrator.services.register import known_functions, register
 from orchestrator.store.reads import list_apps
+from web.application import database, engine
 from web.auth import actor
-from web.pages.frame import database, done, engine, needs, page_blueprint, render, scope, show_errors
+from web.pages.frame import done, needs, page_blueprint, render, scope, show_errors
 from web.pages.graph_view import graph_view
 from web.pages.owner import check_change, meant, owner_query, workflow_of
 

@@ -15,9 +15,7 @@ from flask import render_template as render_flask
 
 from orchestrator.domain.roles import Role
 from orchestrator.errors import InvalidInput, NotFound, Problem
-from orchestrator.services.engine import Engine
 from orchestrator.services.tokens import Identity
-from orchestrator.store.db import Database
 from web.auth import READS, sees, session_identity
 from web.cookies import is_own_form
 from web.errors import Forbidden
@@ -41,18 +39,6 @@ def needs(role: Role) -> Callable[[View], View]:
         return view
 
     return mark
-
-
-def database() -> Database:
-    """The application's database."""
-    db: Database = current_app.extensions["orchestrator.database"]
-    return db
-
-
-def engine() -> Engine:
-    """What acts are done with; it knows no secrets and calls no functions."""
-    made: Engine = current_app.extensions["orchestrator.engine"]
-    return made
 
 
 def identity() -> Identity:

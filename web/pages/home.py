@@ -14,8 +14,9 @@ from orchestrator.store.reads.latency import Latency, latency_over_time
 from orchestrator.store.reads.now import numbers_now
 from orchestrator.store.reads.queue_rows import list_queue_rows
 from orchestrator.store.reads.stuck import list_late, list_long_waits, list_lost
+from web.application import database
 from web.pages.charts import HEIGHT, STEP, bar, count_scale, line, time_scale
-from web.pages.frame import database, page_blueprint, render, scope
+from web.pages.frame import page_blueprint, render, scope
 from web.pages.run_query import RANGE_WORDS, RANGES, RunQuery
 
 home = page_blueprint("home")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.store.reads import RunNow, load_secrets, run_now
-from web.pages.frame import check_scope, database
+from web.application import database
+from web.pages.frame import check_scope
 
 
 def open_run(run_id: str) -> RunNow:

@@ -9,9 +9,10 @@ from flask import request
 
 from orchestrator.store.reads import get_workflow
 from orchestrator.store.reads.apps import list_apps
+from web.application import database, engine
 from web.auth import sees
 from web.errors import Forbidden
-from web.pages.frame import database, engine, identity, scope
+from web.pages.frame import identity, scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from orchestrator.services.pools import remove_pool, set_pool
 from orchestrator.store.reads import get_pool, list_pools
 from orchestrator.store.reads.pool_use import list_holders, list_waiters
 from orchestrator.store.reads.queue_rows import list_queue_rows
+from web.application import database, engine
 from web.auth import actor
 from web.errors import Forbidden
 from web.pages.forms import beside, whole_number
-from web.pages.frame import database, done, engine, identity, needs, page_blueprint, render, show_errors
+from web.pages.frame import done, identity, needs, page_blueprint, render, show_errors
 
 pools = page_blueprint("pools")
 

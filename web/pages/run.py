@@ -14,9 +14,10 @@ from orchestrator.store.reads import RunNow, get_run, list_events, step_counts
 from orchestrator.store.reads.run_head import run_head
 from orchestrator.store.reads.run_states import RunStates, run_states
 from orchestrator.store.reads.step_rows import StepFilters, list_spans, list_step_rows
+from web.application import database, engine
 from web.bounded import Bounded
 from web.pages.forms import whole_number
-from web.pages.frame import database, engine, is_fragment, page_blueprint, render
+from web.pages.frame import is_fragment, page_blueprint, render
 from web.pages.gantt import draw_timeline
 from web.pages.open_run import open_run
 

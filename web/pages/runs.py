@@ -12,7 +12,8 @@ from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.store.reads import RunFilters, find_run
 from orchestrator.store.reads.apps import list_apps
 from orchestrator.store.reads.run_rows import RunRows, list_run_rows
-from web.pages.frame import database, is_fragment, page_blueprint, render, scope
+from web.application import database
+from web.pages.frame import is_fragment, page_blueprint, render, scope
 from web.pages.over_time import OverTime, bars, totals
 from web.pages.run_query import RANGE_WORDS, RunQuery
 

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, flash, make_response, redirect, render_template, request, url_for
 
 from orchestrator.services.tokens import Identity
+from web.application import database
 from web.auth import end_session, verify_password, verify_token
 from web.cookies import is_from_here, is_own_form, sign_in
 from web.errors import TooManyRequests
 from web.pages.faults import show_fault
-from web.pages.frame import database
 
 session_pages = Blueprint("session", __name__)
 session_pages.register_error_handler(TooManyRequests, lambda error: _form({"": str(error)}, 429))

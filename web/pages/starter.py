@@ -10,10 +10,11 @@ from orchestrator.domain.roles import Role
 from orchestrator.errors import Conflict, InvalidInput, NotFound, Problem
 from orchestrator.services.start import start
 from orchestrator.services.start_plain import StartOptions
+from web.application import engine
 from web.auth import actor
 from web.errors import Forbidden
 from web.pages.forms import json_field
-from web.pages.frame import done, engine, needs, page_blueprint, render, show_errors
+from web.pages.frame import done, needs, page_blueprint, render, show_errors
 from web.pages.owner import apps_of, meant, workflow_of
 from web.pages.schema_form import Field, beside_fields, form_of, read_form
 

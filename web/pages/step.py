@@ -10,7 +10,8 @@ from orchestrator.domain.states import StepStatus
 from orchestrator.services.why import why
 from orchestrator.store.reads import get_brief, get_step, last_logs, list_attempts, list_items
 from orchestrator.store.reads.step_rows import step_name
-from web.pages.frame import database, engine, page_blueprint, render
+from web.application import database, engine
+from web.pages.frame import page_blueprint, render
 from web.pages.open_run import open_run
 
 step = page_blueprint("step")

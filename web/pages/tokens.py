@@ -11,9 +11,10 @@ from orchestrator.errors import Conflict, InvalidInput, NotFound, OrchestratorEr
 from orchestrator.services.tokens import create_token, revoke_token, set_password
 from orchestrator.store.reads import list_apps, list_tokens
 from orchestrator.store.reads.tokens import get_token
+from web.application import database
 from web.auth import actor, forget_token
 from web.pages.forms import beside
-from web.pages.frame import check_scope, database, done, identity, needs, page_blueprint, render, scope, show_errors
+from web.pages.frame import check_scope, done, identity, needs, page_blueprint, render, scope, show_errors
 
 tokens = page_blueprint("tokens")
 

@@ -8,7 +8,8 @@ from flask import request
 
 from orchestrator.store.reads import list_functions, list_workers
 from orchestrator.store.reads.worker_steps import running_of
-from web.pages.frame import database, page_blueprint, render
+from web.application import database
+from web.pages.frame import page_blueprint, render
 
 workers = page_blueprint("workers")
 

@@ -16,9 +16,10 @@ from orchestrator.services.unregister import unregister
 from orchestrator.store.reads import RunFilters, get_revision, list_revisions
 from orchestrator.store.reads.run_rows import list_run_rows
 from orchestrator.store.reads.workflow_rows import lately_of
+from web.application import database, engine
 from web.auth import actor
 from web.pages.forms import whole_number
-from web.pages.frame import database, done, engine, needs, page_blueprint, render, scope, show_errors
+from web.pages.frame import done, needs, page_blueprint, render, scope, show_errors
 from web.pages.graph_view import graph_view
 from web.pages.owner import Meant, check_change, may_change, meant, owner_query, workflow_of
 from web.pages.run_query import RunQuery

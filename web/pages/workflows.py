@@ -9,7 +9,8 @@ from flask import request, url_for
 from orchestrator.errors import NotFound
 from orchestrator.store.reads import Page, list_apps
 from orchestrator.store.reads.workflow_rows import lately_of, list_workflow_rows
-from web.pages.frame import database, page_blueprint, render, scope
+from web.application import database
+from web.pages.frame import page_blueprint, render, scope
 from web.pages.sparks import sparks
 
 workflows = page_blueprint("workflows")
