@@ -24,9 +24,9 @@ from orchestrator.services.register import register
 from orchestrator.services.start import start
 from orchestrator.store import outcomes
 from orchestrator.up import launch
+from tests.integration.workers.forks import ROOT, Forked, Forks
 from tests.support import wait_for
 
-ROOT = Path(__file__).resolve().parents[3]
 # So short that a test need not wait long, and so long that a busy machine keeps them.
 PACE = {"LEASE_SECONDS": "4", "TICK_SECONDS": "0.2", "RESEND_SECONDS": "1", "TIMEOUT_GRACE_SECONDS": "1"}
 
@@ -35,7 +35,7 @@ PACE = {"LEASE_SECONDS": "4", "TICK_SECONDS": "0.2", "RESEND_SECONDS": "1", "TIM
 class Process:
     """A worker or a beat, with everything it starts."""
 
-    popen: subprocess.Popen[bytes]
+    popen: subprocess.Popen[bytes] | Forked
     log: Path
 
     @property
@@ -71,6 +71,7 @@ class Fleet:
     database_url: str
     broker_url: str
     folder: Path
+    forks: Forks
     processes: list[Process] = field(default_factory=list)
     _clocks: dict[str, float] = field(default_factory=dict)
 
@@ -138,17 +139,10 @@ class Fleet:
     ) -> Process:
         log = self.folder / f"{len(self.processes)}-{program}.log"
         own = {f"ORCHESTRATOR_{name}": value for name, value in settings.items() if name.isupper()}
-        with log.open("wb") as output:
-            popen = subprocess.Popen(
-                [sys.executable, str(launch.__file__), "-A", app, program, *options],
-                cwd=ROOT,
-                env={**os.environ, **self.environment, **own},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self.processes.append(Process(popen, log))
+        env = {**os.environ, **self.environment, **own}
+        argv = ["-A", app, program, *options]
+        started = _execute(argv, env, log) if "gevent" in options else self.forks.start(argv, env, log)
+        self.processes.append(Process(started, log))
         return self.processes[-1]
 
     def _ready(self, process: Process) -> Process:
@@ -229,3 +223,17 @@ class Fleet:
 
     def raise_flag(self, name: str) -> None:
         Path(self.flag(name)).touch()
+
+
+def _execute(argv: Sequence[str], env: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """Where what is imported when matters: gevent changes modules before others see them."""
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, str(launch.__file__), *argv],
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )

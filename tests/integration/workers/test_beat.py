@@ -20,7 +20,8 @@ from orchestrator.store.db import Database
 from orchestrator.store.migrate import upgrade
 from tests.documents import document, step
 from tests.hands import Hands
-from tests.integration.workers.fleet import ROOT, Fleet
+from tests.integration.workers.fleet import Fleet
+from tests.integration.workers.forks import ROOT
 from tests.support import wait_for
 from workers.announce import Announcer, this_process
 from workers.beat import CoordinatingScheduler, Coordinator

@@ -19,6 +19,7 @@ from orchestrator.store.db import Database
 from orchestrator.store.transition import Queued
 from orchestrator.transport import CeleryTransport
 from tests.integration.workers.fleet import Fleet
+from tests.integration.workers.forks import Forks
 from tests.support import wait_for
 
 
@@ -107,7 +108,7 @@ def test_steps_started_while_the_broker_is_away_run_when_it_is_back(fleet: Fleet
 
 
 def test_a_broker_that_dies_and_comes_back_empty_is_used_again(
-    database_url: str, tmp_path: Path, request: pytest.FixtureRequest
+    database_url: str, forks: Forks, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     port, folder = free_port(), tmp_path / "valkey"
 
@@ -115,7 +116,7 @@ def test_a_broker_that_dies_and_comes_back_empty_is_used_again(
         return start_valkey(folder, port, "secret", tmp_path / "valkey.log", databases=1, guardian=None)
 
     broker = start_broker()
-    fleet = Fleet(database_url, f"redis://:secret@127.0.0.1:{port}/0", tmp_path)
+    fleet = Fleet(database_url, f"redis://:secret@127.0.0.1:{port}/0", tmp_path, forks)
     request.addfinalizer(lambda: (fleet.end(), broker.stop(5)))
     fleet.beat()
     worker = fleet.worker()

@@ -18,6 +18,7 @@ from orchestrator.store.db import Database
 from orchestrator.store.workers import WorkerInfo
 from tests.hands import Hands
 from tests.integration.workers.fleet import Fleet
+from tests.integration.workers.forks import Forks
 from tests.support import wait_for
 from workers import queues
 from workers.announce import Announcer, this_process
@@ -55,7 +56,7 @@ def test_a_worker_of_named_queues_leaves_others_alone(fleet: Fleet) -> None:
 
 
 def test_queues_that_were_found_are_served_again_when_the_broker_is_back(
-    database_url: str, tmp_path: Path, request: pytest.FixtureRequest
+    database_url: str, forks: Forks, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     port, folder = free_port(), tmp_path / "valkey"
 
@@ -63,7 +64,7 @@ def test_queues_that_were_found_are_served_again_when_the_broker_is_back(
         return start_valkey(folder, port, "secret", tmp_path / "valkey.log", databases=1, guardian=None)
 
     broker = start_broker()
-    fleet = Fleet(database_url, f"redis://:secret@127.0.0.1:{port}/0", tmp_path)
+    fleet = Fleet(database_url, f"redis://:secret@127.0.0.1:{port}/0", tmp_path, forks)
     request.addfinalizer(lambda: (fleet.end(), broker.stop(5)))
     fleet.beat()
     worker = fleet.worker(QUEUES="*")
