@@ -54,8 +54,11 @@ def test_a_cancel_within_a_moment_of_the_start_starts_nothing_after_it(fleet: Fl
         run_id = fleet.start(steps)
         cancel(fleet.engine, run_id)
         begun[run_id] = tried(fleet, run_id)
+    ends = {run_id: fleet.ended(run_id)["status"] for run_id in begun}
+    assert "canceled" in ends.values()
     for run_id, then in begun.items():
-        assert fleet.ended(run_id)["status"] == "canceled"
+        # On a busy machine a run may be over before its cancel comes.
+        assert ends[run_id] == "canceled" or then == {"a", "b", "c"}
         # What had begun when the cancel was done came to its end; nothing began after it.
         assert tried(fleet, run_id) == then
         assert {name for name, status in statuses(fleet, run_id).items() if status != "canceled"} <= then
