@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """One Python file. `module` is its dotted name; a package's is that of its folder."""
 
@@ -50,8 +50,13 @@ def _module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(source: Source) -> Iterator[Import]:
+@cache
+def imports(source: Source) -> tuple[Import, ...]:
     """Everything the file imports, at its top or anywhere else."""
+    return tuple(_imports(source))
+
+
+def _imports(source: Source) -> Iterator[Import]:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -73,6 +78,7 @@ def _absolute(source: Source, node: ast.ImportFrom) -> str:
     return ".".join([*above, *([node.module] if node.module else [])])
 
 
+@cache
 def is_module(dotted: str) -> bool:
     """Whether the dotted name is a module or package of this project."""
     path = ROOT.joinpath(*dotted.split("."))
