@@ -9,6 +9,8 @@ JOBS ?= 3
 SOAK ?= 10
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
+# Hundreds of processes start in a test run, each of which would compile all modules anew.
+test soak unit: export PYTHONDONTWRITEBYTECODE :=
 
 # The first of these that runs and is 3.11 or newer. Choose another with `make venv PYTHON=/path/to/python`.
 PYTHONS := python3 python3.13 python3.12 python3.11
