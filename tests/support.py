@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable
 from typing import TypeVar
+
+import pytest
 
 Value = TypeVar("Value")
 _POLL_SECONDS = 0.02
@@ -24,3 +27,14 @@ def wait_for(condition: Callable[[], Value], deadline: float = 30, *, what: str 
 def soaked(usual: int, long: int) -> int:
     """How many tries a hunt makes: `usual`, or `long` when ORCHESTRATOR_TEST_SOAK is set (`make soak`)."""
     return long if os.environ.get("ORCHESTRATOR_TEST_SOAK") else usual
+
+
+def program(name: str, package: str | None = None) -> str:
+    """Where a program of Debian's package (called as the program, if not said) is. Its tests are skipped where it is
+    missing; in CI that is a failure."""
+    path = shutil.which(name)
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail(f"{name} is not installed")
+        pytest.skip(f"{name} is not installed: apt-get install {package or name}")
+    return path

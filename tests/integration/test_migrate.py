@@ -1,25 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import text
 
-from orchestrator.embedded import ServerUrls
 from orchestrator.errors import Unreachable
-from orchestrator.ids import new_token
 from orchestrator.store import migrate
-from orchestrator.store.databases import drop_database, ensure_database
 from orchestrator.store.db import Database
-
-
-@pytest.fixture
-def empty_database(orchestrator_servers: ServerUrls) -> Iterator[str]:
-    url = orchestrator_servers.database_url.rpartition("/")[0] + "/empty_" + new_token()[:8]
-    ensure_database(url)
-    yield url
-    drop_database(url)
 
 
 def test_an_empty_database_has_everything_to_do(empty_database: str) -> None:

@@ -9,14 +9,6 @@ from tests.integration.workers.fleet import Fleet
 from tests.integration.workers.forks import Forks
 
 
-@pytest.fixture(scope="session")
-def forks() -> Iterator[Forks]:
-    """What workers and beats are forked from."""
-    made = Forks()
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def fleet(database_url: str, broker_url: str, tmp_path: Path, forks: Forks) -> Iterator[Fleet]:
     """Workers and beats for this test; all of them are gone after it."""
