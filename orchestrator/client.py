@@ -76,9 +76,9 @@ class Orchestrator(Packs):
         return cls(make_engine(config or Config.from_env(), load_functions=False))
 
     def close(self) -> None:
-        """Send what was started last, and close the database connections."""
+        """Send what was started last, and close the connections."""
         self.engine.starts.finish()
-        self.engine.db.close()
+        self.engine.close()
 
     def register(self, document: Document, app: str | None = None, group: str | None = None) -> Registered:
         """Store a document (a map, YAML or JSON text, or the path of a file) as a new revision, if it is new.

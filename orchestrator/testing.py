@@ -223,6 +223,9 @@ class Sandbox:
     def revoke(self, calls: Sequence[str]) -> None:
         return
 
+    def close(self) -> None:
+        return
+
     # Driving.
 
     def start(self, definition: Document, input: Any = None, options: StartOptions | None = None) -> str:

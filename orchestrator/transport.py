@@ -52,6 +52,9 @@ class NullTransport:
     def revoke(self, calls: Sequence[str]) -> None:
         raise Unreachable("there is no broker to reach Celery's workers by")
 
+    def close(self) -> None:
+        """There is nothing to close."""
+
 
 @dataclass(slots=True)
 class _Link:

@@ -52,6 +52,9 @@ class Outbox:
     def revoke(self, calls: Sequence[str]) -> None:
         self.calls = [call for call in self.calls if call.token not in calls]
 
+    def close(self) -> None:
+        return
+
     def take(self) -> list[Queued]:
         """All messages, oldest first; none is left."""
         with self._lock:

@@ -21,7 +21,7 @@ def open_engine(need: Sequence[str] = SERVERS) -> Iterator[Engine]:
     try:
         yield engine
     finally:
-        engine.db.close()
+        engine.close()
 
 
 def actor() -> str:

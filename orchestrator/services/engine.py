@@ -58,6 +58,9 @@ class Transport(Protocol):
     def revoke(self, calls: Sequence[str]) -> None:
         """Tell plain Celery workers not to begin with these tasks; raises `Unreachable`."""
 
+    def close(self) -> None:
+        """Close the connection to the broker; the next use makes another."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -106,6 +109,11 @@ class Engine:
     # `secrets.<name>` of step inputs; only workers hold any.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     random: Callable[[], float] = random.random
+
+    def close(self) -> None:
+        """Close the connections to the broker and to the database; the next use makes others."""
+        self.transport.close()
+        self.db.close()
 
     def effective(self, step: Step) -> Step:
         """The step with its function's own retry and timeout where it sets none."""

@@ -163,7 +163,7 @@ class Fleet:
             process.popen.wait()
         for process in self.processes:
             print(f"--- {process.log.name}\n{process.said()[-6000:]}")  # noqa: T201
-        self.engine.db.close()
+        self.engine.close()
 
     # Runs.
 
