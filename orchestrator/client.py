@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 
 from orchestrator.bootstrap import make_engine
 from orchestrator.client_packs import Packs
+from orchestrator.client_schedules import Schedules
 from orchestrator.config import Config
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.handle import RunHandle, id_of
@@ -61,7 +62,7 @@ class Said(TypedDict, total=False):
     comment: str | None
 
 
-class Orchestrator(Packs):
+class Orchestrator(Packs, Schedules):
     """Workflows and runs. Safe to share between threads; make a new one after a fork."""
 
     def __init__(self, engine: Engine) -> None:
@@ -148,16 +149,16 @@ class Orchestrator(Packs):
         created_before: datetime | None = None,
         error: str | None = None,
         roots_only: bool = False,
+        schedule: str | None = None,
         page_size: int = 100,
     ) -> Iterator[dict[str, Any]]:
         """Runs for which all given holds, newest first, as `RunHandle.view` gives them; read page by page.
 
-        `error` is a part of the error's message; `roots_only` leaves out runs that steps of others have started. Raises
-        `NotFound` for an unknown workflow or app.
+        `error` is a part of the error's message; `roots_only` leaves out runs that steps of others have started;
+        `schedule`: started by this one. Raises `NotFound` for an unknown workflow, app or schedule.
         """
-        filters = RunFilters(
-            workflow, _statuses(status), app, tags, created_after, created_before, error, roots_only=roots_only
-        )
+        given = (workflow, _statuses(status), app, tags, created_after, created_before, error)
+        filters = RunFilters(*given, roots_only=roots_only, schedule=schedule)
         yield from every(self.engine.db, lambda conn, after: list_runs(conn, filters, after, page_size))
 
     def cancel(self, run: RunHandle | str, *, reason: str | None = None, force: bool = False) -> None:

@@ -65,6 +65,7 @@ _OPTIONS = (
     click.option("--error", metavar="TEXT", help="With this text in the message of the error."),
     click.option("--children-of", metavar="ID", type=RunId(), help="Started by steps of this run."),
     click.option("--roots-only", is_flag=True, help="Not started by a step of another run."),
+    click.option("--schedule", metavar="NAME", help="Started by this schedule."),
 )
 
 
@@ -83,6 +84,7 @@ def filtered(command: Callable[..., Any]) -> Callable[..., Any]:
         error: str | None,
         children_of: str | None,
         roots_only: bool,
+        schedule: str | None,
         **rest: Any,
     ) -> Any:
         filters = RunFilters(
@@ -95,6 +97,7 @@ def filtered(command: Callable[..., Any]) -> Callable[..., Any]:
             error,
             children_of,
             roots_only,
+            schedule=schedule,
         )
         return command(*args, filters=filters, **rest)
 

@@ -55,6 +55,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "workers": ("orchestrator.cli.workers", "List worker and beat processes."),
     "token": ("orchestrator.cli.token", "Create, list and revoke tokens of the API and the admin pages."),
     "hook": ("orchestrator.cli.hook", "Make, list and remove webhooks, which start runs or send events."),
+    "schedule": (
+        "orchestrator.cli.schedule",
+        "Start runs by a clock: set, list, pause, fire, backfill and delete schedules.",
+    ),
     "audit": ("orchestrator.cli.audit", "List what people did, newest first."),
     "env": ("orchestrator.cli.env", "Print the URLs of the database and the broker."),
     "bench": ("orchestrator.cli.bench", "Measure the engine on this machine."),

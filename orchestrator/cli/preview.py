@@ -48,11 +48,16 @@ def at_a_terminal() -> bool:
 
 def agreed(found: Found, yes: bool, *, ask: bool) -> bool:
     """Whether to act: said beforehand, or asked for at the terminal. Raises `Conflict` where nobody can be asked."""
+    return agreed_to(f"{found.verb.capitalize()} {plural(len(found.ids), 'run')}?", yes, ask=ask)
+
+
+def agreed_to(question: str, yes: bool, *, ask: bool) -> bool:
+    """The same for any question about runs."""
     if yes:
         return True
     if not ask or not at_a_terminal():
         raise Conflict("nothing was done: --yes acts on these runs without asking, --dry-run only shows them")
-    if click.confirm(f"{found.verb.capitalize()} {plural(len(found.ids), 'run')}?", err=True):
+    if click.confirm(question, err=True):
         return True
     note("nothing was done")
     return False

@@ -13,7 +13,7 @@ from orchestrator.cli.marks import Signs
 from orchestrator.cli.steplines import Around, attempts, says, took
 from orchestrator.cli.summary import counts_lines, headline, obstacles, why
 from orchestrator.cli.table import Column, name_column, table
-from orchestrator.cli.text import ago, clean, cut, json_line, local, plural, shell_argument, shell_option
+from orchestrator.cli.text import ago, clean, cut, json_line, local, parsed, plural, shell_argument, shell_option
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.services.look import Look
 from orchestrator.store.reads import RunNow, StepBrief
@@ -80,6 +80,9 @@ def _facts(page: RunPage, signs: Signs, width: int | None) -> Iterator[Text]:
         step = f"{item}step '{clean(view['parent_step'])}' of " if view["parent_step"] else ""
         yield _fact("parent", Text(f"{step}run {view['parent_run_id']}; it lies {view['depth']} deep"))
     yield _fact("started" if run.started_at is not None else "created", Text(_times(run)))
+    if view.get("schedule"):
+        fire_at = parsed(view["schedule"]["fire_at"]) or run.created_at
+        yield _fact("schedule", Text(f"{clean(view['schedule']['name'])}, fire time {local(fire_at)}"))
     if view.get("rerun_of"):
         yield _fact("rerun of", Text(view["rerun_of"]))
     if run.deadline_at is not None and not run.status.terminal:

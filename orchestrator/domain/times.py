@@ -30,3 +30,11 @@ def duration(seconds: float) -> str:
     if whole < _DAY:
         return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02d} min"
     return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+
+
+def span(seconds: int) -> str:
+    """Exactly so long, in the largest unit that fits: `5 s`, `15 min`, `1 h`, `90 s`, `7 d`."""
+    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds and seconds % unit == 0:
+            return f"{seconds // unit} {name}"
+    return f"{seconds} s"

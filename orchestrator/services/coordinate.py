@@ -22,6 +22,7 @@ from orchestrator.services.claim import claimed_from
 from orchestrator.services.close import close_run
 from orchestrator.services.dispatch import dispatch, send
 from orchestrator.services.engine import Engine
+from orchestrator.services.fire_schedules import fire_schedules, follow_fires
 from orchestrator.services.halt import apply_halt, follow_up
 from orchestrator.services.make_room import make_room
 from orchestrator.services.pass_down import meet, pass_down
@@ -251,6 +252,8 @@ DUTIES: tuple[Duty, ...] = (
     pass_on,
     withdraw_paused,
     admit_pending,
+    follow_fires,
+    fire_schedules,
     forget_results,
     resend,
     find_ready,

@@ -65,12 +65,18 @@ def start(
 
 
 def _start_in(connection: Connection, engine: Engine, name: str, input: Any, options: StartOptions) -> Started:
-    plainly = start_plainly(engine, name, [input], options, connection)
+    made = start_within(engine, connection, name, input, options)
+    dispatch_starts(engine, made.advanced.queues, connection)
+    return made.started
+
+
+def start_within(engine: Engine, conn: Connection, name: str, input: Any, options: StartOptions) -> Made:
+    """Start as a part of a transaction of ours, after whose commit `to_dispatch` is to be called. Raises as `start`."""
+    plainly = start_plainly(engine, name, [input], options, conn)
     if plainly is None:
-        made = _start(engine, connection, name, input, options)
-        plainly = [made.started], made.advanced.queues
-    dispatch_starts(engine, plainly[1], connection)
-    return plainly[0][0]
+        return _start(engine, conn, name, input, options)
+    (started,), queues = plainly
+    return Made(started, Advanced(others=queues))
 
 
 def _sent(engine: Engine, plainly: Plainly) -> list[Started]:
@@ -137,9 +143,15 @@ class Made:
 
 def follow(engine: Engine, made: Sequence[Made]) -> None:
     """After the commit: what is to be stopped is stopped, what may start is dispatched."""
-    dispatch_starts(engine, {queue for one in made for queue in follow_up(engine, one.started.run_id, one.advanced)})
+    dispatch_starts(engine, to_dispatch(engine, made))
+
+
+def to_dispatch(engine: Engine, made: Sequence[Made]) -> set[str]:
+    """After the commit: what is to be stopped is stopped; the queues in which steps may start."""
+    queues = {queue for one in made for queue in follow_up(engine, one.started.run_id, one.advanced)}
     for waits in {one.waits for one in made if one.waits is not None}:
         make_room(engine, *waits)
+    return queues
 
 
 def _start(engine: Engine, conn: Connection, name: str, input: Any, options: StartOptions) -> Made:

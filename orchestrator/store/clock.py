@@ -1,4 +1,4 @@
-"""The engine's clock, moved for the rest of a transaction (tests only)."""
+"""The engine's clock: read, and moved for the rest of a transaction (tests only)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, text
 
-from orchestrator.clock import OFFSET_SETTING, aware
+from orchestrator.clock import NOW, OFFSET_SETTING, aware
 
 _SHIFT = text("SELECT set_config(:setting, :offset, true)")
+
+
+def read_now(conn: Connection) -> datetime:
+    """The time of this transaction by the engine's clock."""
+    now: datetime = conn.execute(text(f"SELECT {NOW}")).scalar_one()
+    return now
 
 
 def shift(conn: Connection, offset: timedelta) -> None:

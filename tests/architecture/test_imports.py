@@ -28,7 +28,7 @@ ROOMS = (
     "transport installed",
     "embedded",
     "bootstrap",
-    "client client_packs handle",
+    "client client_packs client_schedules handle",
     "",  # the package itself: what `from orchestrator import ...` gives to users
     "testing",
     "pytest_plugin",

@@ -1,4 +1,4 @@
-"""Cron expressions: as other libraries read them, and where clocks are put on or back as the specification says."""
+"""Cron expressions: as other libraries read them, and where clocks are put on or back, as docs/schedules.md says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def fires(cron: str, zone: str, after: str, count: int) -> list[str]:
     told = []
     for _ in range(count):
         found = Cron(cron, zone).next_after(at)
-        assert found is not None and found > at
+        assert found is not None
+        assert found > at
         at = found
         told.append(at.astimezone(ZoneInfo(zone)).strftime("%m-%d %H:%M%z"))
     return told

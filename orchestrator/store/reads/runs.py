@@ -29,7 +29,8 @@ class RunFilters:
     """All given ones must hold. Names in any case; `error` is a part of the error's message, in any case.
 
     `created_after` is inclusive, `created_before` exclusive. A workflow's name may be known to several owners.
-    `children_of`: a run's id; `roots_only`: no run that a step of another started; `ids`: only of these.
+    `children_of`: a run's id; `roots_only`: no run that a step of another started; `ids`: only of these; `schedule`:
+    started by the schedule of this name or id.
     """
 
     workflow: str | None = None
@@ -42,6 +43,7 @@ class RunFilters:
     children_of: str | None = None
     roots_only: bool = False
     ids: Sequence[str] = ()
+    schedule: str | None = None
 
 
 # The columns of a run's row by their names.
@@ -66,11 +68,15 @@ COLUMNS = {
     "parent_item": "ps.item_index",
     "depth": "r.depth",
     "rerun_of_id": "r.rerun_of_id",
+    "schedule_id": "sf.schedule_id",
+    "schedule": "sc.name",
+    "fire_at": "sf.fire_at",
 }
 SHAPE = f"""
 SELECT {", ".join(f"{column} AS {name}" for name, column in COLUMNS.items())}
 FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
 JOIN apps a ON a.id = r.app_id LEFT JOIN workflow_run_steps ps ON ps.id = r.parent_step_id
+LEFT JOIN schedule_fires sf ON sf.run_id = r.id LEFT JOIN schedules sc ON sc.id = sf.schedule_id
 """
 _ONE = text(f"{SHAPE} WHERE r.id = :id")
 _THESE = text(f"{SHAPE} WHERE r.id = ANY(CAST(:ids AS uuid[])) ORDER BY r.id DESC")
@@ -188,6 +194,8 @@ _CONDITIONS = {
     "children_of": "r.parent_run_id = CAST(:children_of AS uuid)",
     "roots_only": "r.parent_run_id IS NULL AND :roots_only",
     "ids": "r.id = ANY(CAST(:ids AS uuid[]))",
+    "schedules": """r.id IN (SELECT f.run_id FROM schedule_fires f
+      WHERE f.schedule_id = ANY(CAST(:schedules AS uuid[])) AND f.run_id IS NOT NULL)""",
     "after": "r.id < CAST(:after AS uuid)",
     "before": "r.id > CAST(:before AS uuid)",
 }
@@ -209,6 +217,7 @@ def conditions_of(
         "children_of": filters.children_of,
         "roots_only": filters.roots_only or None,
         "ids": [id for id in filters.ids if is_id(id)] if filters.ids else None,
+        "schedules": schedule_ids(conn, filters.schedule, filters.app) if filters.schedule is not None else None,
         "after": after,
         "before": before,
     }
@@ -238,6 +247,24 @@ def workflow_ids(conn: Connection, name: str) -> list[str]:
         return found
     names = conn.execute(text("SELECT DISTINCT name FROM workflows ORDER BY name")).scalars().all()
     raise NotFound(f"there is no workflow '{name}'{did_you_mean(name, names)}")
+
+
+_SCHEDULES = text("""
+SELECT s.id FROM schedules s JOIN apps a ON a.id = s.app_id
+WHERE (s.name_key = :key OR s.id = CAST(:id AS uuid)) AND (CAST(:app AS text) IS NULL OR a.name_key = :app)
+ORDER BY s.id
+""")
+
+
+def schedule_ids(conn: Connection, which: str, app: str | None) -> list[str]:
+    """The schedules of this name or id, of one app or of every; raises `NotFound` naming a near one."""
+    of_app = name_key(app) if app is not None else None
+    values = {"key": name_key(which), "id": which if is_id(which) else None, "app": of_app}
+    found = [str(id) for id in conn.execute(_SCHEDULES, values).scalars()]
+    if found:
+        return found
+    names = conn.execute(text("SELECT DISTINCT name FROM schedules ORDER BY name LIMIT 2000")).scalars().all()
+    raise NotFound(f"there is no schedule '{which}'{did_you_mean(which, names)}")
 
 
 def _shape_all(conn: Connection, rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
@@ -272,7 +299,14 @@ def shape_run(row: Any, secrets: RunSecrets, counts: Mapping[str, int]) -> dict[
         "parent_step": row.parent_step,
         "parent_item": row.parent_item,
         "rerun_of": str(row.rerun_of_id) if row.rerun_of_id else None,
+        "schedule": _schedule(row),
     }
+
+
+def _schedule(row: Any) -> dict[str, Any] | None:
+    if row.schedule is None:
+        return None
+    return {"id": str(row.schedule_id), "name": row.schedule, "fire_at": iso(row.fire_at)}
 
 
 _COUNTS = text(f"""

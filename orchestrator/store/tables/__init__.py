@@ -16,6 +16,7 @@ from orchestrator.store.tables.runs import (
     workflow_signals,
     workflow_step_attempts,
 )
+from orchestrator.store.tables.schedules import schedule_fires, schedule_gaps, schedules
 from orchestrator.store.tables.shared import audit_log, function_rates, function_results, functions, pools, workers
 from orchestrator.store.tables.tokens import api_tokens
 
@@ -38,6 +39,9 @@ __all__ = [
     "packs",
     "pools",
     "run_events",
+    "schedule_fires",
+    "schedule_gaps",
+    "schedules",
     "step_logs",
     "workers",
     "workflow_children",

@@ -22,7 +22,8 @@ WITHOUT_JSON = {
     "pack",
     "token",
     "hook",
-}  # of the last four the commands in them have it
+    "schedule",
+}  # of the last five the commands in them have it
 
 
 def command(name: str) -> click.Command:
