@@ -10,9 +10,9 @@ from functools import total_ordering
 class Role(Enum):
     """From the least to the most; each may do what those before it may.
 
-    `viewer` reads. `operator` starts runs, steers them, sends signals and decides approvals. `author` registers and
-    deletes workflows, installs packs, and changes pools and schedules. `admin` makes and revokes tokens, changes apps
-    and their groups, and reads the whole audit log.
+    `viewer` reads. `operator` starts runs, steers them, sends signals, decides approvals, and fires, pauses and
+    backfills schedules. `author` registers and deletes workflows, installs packs, and changes pools and schedules.
+    `admin` makes and revokes tokens, changes apps and their groups, and reads the whole audit log.
     """
 
     VIEWER = "viewer"

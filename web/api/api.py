@@ -26,6 +26,7 @@ from web.api.packs import packs
 from web.api.pools import pools
 from web.api.revisions import revisions
 from web.api.runs import runs
+from web.api.schedules import schedules
 from web.api.shapes.base import Problem
 from web.api.signals import signals
 from web.api.steps import steps
@@ -47,6 +48,7 @@ NOUNS: tuple[Noun, ...] = (
     acts,
     bulk,
     signals,
+    schedules,
     functions,
     workers,
     pools,

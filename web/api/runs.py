@@ -51,6 +51,7 @@ class RunsQuery(Paged, OfApp):
     error = Text(load_default=absent, metadata={"description": "With this text in the message of the error."})
     children_of = fields.UUID(load_default=absent, metadata={"description": "Started by steps of this run."})
     roots_only = fields.Boolean(load_default=False, metadata={"description": "Not started by a step of another run."})
+    schedule = Name(load_default=absent, metadata={"description": "Started by this schedule."})
 
 
 class OneWorkflowsQuery(RunsQuery):
@@ -112,6 +113,7 @@ def filters_of(query: Mapping[str, Any], workflow: str | None = None) -> RunFilt
         error=query["error"] or None,
         children_of=str(children_of) if children_of is not None else None,
         roots_only=query["roots_only"],
+        schedule=query["schedule"],
     )
 
 

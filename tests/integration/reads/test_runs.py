@@ -51,6 +51,7 @@ def test_a_run_has_the_keys_the_page_says(conn: Connection) -> None:
         "parent_step": None,
         "parent_item": None,
         "rerun_of": None,
+        "schedule": None,
     }
 
 

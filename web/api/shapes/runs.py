@@ -33,6 +33,12 @@ class RunErrorShape(Shape):
     step = text_or_null("The step that failed.")
 
 
+class FiredByShape(Shape):
+    id = id_of()
+    name = text()
+    fire_at = at("The fire time, whenever the run was started.")
+
+
 class RunShape(Shape):
     id = id_of()
     workflow = text()
@@ -55,6 +61,7 @@ class RunShape(Shape):
     parent_step = text_or_null("The step that started it.")
     parent_item = number_or_null("The index of the item of that step that did.")
     rerun_of = id_or_null("The run it repeats.")
+    schedule = a_or_null(FiredByShape, "The schedule that has started it.")
 
 
 class StepErrorShape(Shape):
