@@ -48,6 +48,8 @@ scrape_configs:
   what is counted is stored, so that a restart or the removal of old runs takes nothing away. They begin with the
   first scrape. If more than a million events come while nobody scrapes, they are left out. An event is counted once
   no transaction that began before it is open any more: one that stays open delays the counters of all.
+- Fire times are counted on their schedules; what a deleted one has counted is kept. Where more than a thousand of a
+  cron expression were passed over in a row, a thousand are counted.
 - Items of steps with `with_items` are not among the counted attempts: their history is in their attempts.
 - With several web processes on one address (`WEB_CONCURRENCY`) each tells its own requests; scrape them apart, or use
   one process with more threads.

@@ -26,6 +26,7 @@ def measures(version: str, spent: float, gauges: Gauges | None, counts: Counts) 
         yield from _steps(gauges, counts)
         yield from _queues(gauges)
         yield from _pools(gauges)
+        yield from _schedules(gauges, counts)
         yield from _processes(gauges)
 
 
@@ -77,6 +78,20 @@ def _pools(gauges: Gauges) -> Iterator[Metric]:
         ("steps_waiting", "waiting", "Steps that wait for slots of a pool."),
     ):
         yield _gauge(f"orchestrator_pool_{name}", told, ("pool",), [((p["name"],), p[key]) for p in gauges.pools])
+
+
+def _schedules(gauges: Gauges, counts: Counts) -> Iterator[Metric]:
+    standing = [((name,), gauges.schedules.get(name, 0)) for name in ("active", "failing", "late", "paused")]
+    told = "Schedules that are so; late: due more than a minute ago; failing: whose last run failed or could not start."
+    yield _gauge("orchestrator_schedules", told, ("standing",), standing)
+    fires: dict[tuple[str, ...], float] = {}
+    for row in (*counts, *gauges.fires):  # those of schedules that were deleted, and of those there are
+        kind, _, result = row.name.partition(".")
+        if kind == "schedule":
+            labels = (row.app, row.workflow, result)
+            fires[labels] = fires.get(labels, 0.0) + row.counted
+    told = "Fire times of schedules, by what came of them: started, skipped, missed, failed to start."
+    yield _counter("orchestrator_schedule_fires", told, (*_OF_RUN, "result"), sorted(fires.items()))
 
 
 def _processes(gauges: Gauges) -> Iterator[Metric]:

@@ -12,7 +12,10 @@ from sqlalchemy import Connection, text
 from orchestrator.config import Config
 from orchestrator.domain.outcome import Outcome
 from orchestrator.domain.roles import Role
+from orchestrator.services.fire_now import fire_now
 from orchestrator.services.pools import set_pool
+from orchestrator.services.register import register
+from orchestrator.services.schedules import delete_schedule, pause_schedule, set_schedule
 from orchestrator.services.tokens import create_token
 from orchestrator.store import counts
 from orchestrator.store.counts import count_events, read_counts
@@ -220,3 +223,21 @@ def test_a_database_restored_elsewhere_and_a_long_absence_go_on_from_now(
     with db.transaction() as conn:
         told(conn, "run.failed")
     assert counted(db) == {"run.failed": 2}
+
+
+def test_schedules_are_counted_by_standing_and_their_fire_times_by_what_came_of_them(
+    hands: Hands, open_client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.metrics.SECONDS", 0.0)
+    register(hands.engine, document(step("a"), name="by clock"))
+    for name in ("one", "two"):
+        set_schedule(hands.engine, name, {"workflow": "by clock", "interval_seconds": 60})
+        fire_now(hands.engine, name)
+    pause_schedule(hands.engine, "one")
+    samples = scrape(open_client)
+    standing = {name: of(samples, "orchestrator_schedules", standing=name) for name in ("active", "paused", "late")}
+    assert standing == {"active": 1, "paused": 1, "late": 0}
+    fired = ("orchestrator_schedule_fires_total", {"app": "default", "workflow": "by clock", "result": "started"})
+    assert of(samples, fired[0], **fired[1]) == 2
+    delete_schedule(hands.engine, "one")
+    assert of(scrape(open_client), fired[0], **fired[1]) == 2, "a counter never falls"

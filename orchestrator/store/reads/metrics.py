@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, text
 from orchestrator.domain.states import RUN_OPEN
 from orchestrator.store.reads.pools import page_pools
 from orchestrator.store.reads.queues import MOST_COUNTED, list_queues
+from orchestrator.store.reads.schedules import STANDINGS
 from orchestrator.store.tables import one_of
 
 _MOST_NAMES = 1000  # pools and queues, the first by name
@@ -33,9 +34,24 @@ FROM workers GROUP BY kind
 """)
 
 
+_SCHEDULES = text(f"""
+SELECT {", ".join(f"count(*) FILTER (WHERE {so}) AS {name}" for name, so in STANDINGS.items())} FROM schedules s
+""")
+_FIRES = text("""
+SELECT k.name, a.name AS app, s.workflow, CAST(sum(k.count) AS bigint) AS counted
+FROM schedules s JOIN apps a ON a.id = s.app_id CROSS JOIN LATERAL (VALUES
+  ('schedule.started', s.started_count), ('schedule.skipped', s.skipped_count), ('schedule.missed', s.missed_count),
+  ('schedule.failed', s.failed_count)) AS k (name, count)
+WHERE k.count > 0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+""")
+
+
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """How things stand. `coordinator_age`: seconds since a beat process was heard of; None: never."""
+    """How things stand. `coordinator_age`: seconds since a beat process was heard of; None: never.
+
+    `schedules`: how many are so; `fires`: rows of name, app, workflow, counted, of the schedules there are.
+    """
 
     open_runs: Mapping[str, int]
     retrying: int
@@ -45,6 +61,8 @@ class Gauges:
     alive: Mapping[str, int]
     coordinator_age: float | None
     now: Any
+    schedules: Mapping[str, int] = field(default_factory=dict)
+    fires: Sequence[Any] = ()
 
 
 def read_gauges(conn: Connection) -> Gauges:
@@ -61,4 +79,6 @@ def read_gauges(conn: Connection) -> Gauges:
         alive={kind: row.alive for kind, row in processes.items()},
         coordinator_age=float(beat.age) if beat is not None else None,
         now=conn.execute(text("SELECT orchestrator_now()")).scalar_one(),
+        schedules=dict(conn.execute(_SCHEDULES).one()._mapping),
+        fires=conn.execute(_FIRES).all(),
     )
