@@ -158,13 +158,16 @@ def delete_schedule(conn: Connection, id: str) -> None:
     conn.execute(text("DELETE FROM schedules WHERE id = :id"), {"id": id})
 
 
+# A backfill is not the last fire time.
 _STARTED = text("""
-UPDATE schedules SET last_fire_at = :fire_at, last_run_id = :run_id, started_count = started_count + 1, error = NULL,
-  error_at = NULL WHERE id = :id
+UPDATE schedules SET started_count = started_count + 1, error = NULL, error_at = NULL,
+  last_run_id = CASE WHEN :fire_at < last_fire_at THEN last_run_id ELSE CAST(:run_id AS uuid) END,
+  last_fire_at = greatest(last_fire_at, :fire_at)
+WHERE id = :id
 """)
 _REFUSED = text("""
 UPDATE schedules SET error = :error, error_at = orchestrator_now(), failed_count = failed_count + 1,
-  last_fire_at = :fire_at WHERE id = :id
+  last_fire_at = greatest(last_fire_at, :fire_at) WHERE id = :id
 """)
 _PASSED = text("""
 UPDATE schedules SET skipped_count = skipped_count + :skipped, missed_count = missed_count + :missed WHERE id = :id

@@ -41,6 +41,12 @@ ADDRESSES = (
     "/tokens?after={}",
     "/tokens/revoke?name={}",
     "/home/over-time?range={}",
+    "/schedules?q={}&app={}&workflow={}&standing={}&after={}",
+    "/schedules/schedule?id={}&after={}",
+    "/schedules/edit?id={}&workflow={}",
+    "/schedules/act?id={}&verb={}",
+    "/schedules/backfill?id={}",
+    "/runs?schedule={}",
 )
 
 

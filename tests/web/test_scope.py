@@ -12,6 +12,7 @@ from werkzeug.routing import Rule
 from orchestrator.config import Config
 from orchestrator.domain.roles import Role
 from orchestrator.services.apps import set_app
+from orchestrator.services.schedules import create_schedule, delete_schedule
 from orchestrator.store.db import Database
 from tests.web.conftest import signed_in
 from tests.web.stage import ORDER, Stage
@@ -82,3 +83,15 @@ def test_a_viewer_does_nothing_whatever_is_sent(app: Flask, stage: Stage, module
     for rule in pages:
         assert viewer.post(_path(rule, stage.waiting), headers=_csrf(viewer)).status_code == 403, rule.rule
     assert stage.hands.status(stage.waiting) == "running"
+
+
+def test_schedules_of_another_app_are_not_there(stranger: FlaskClient, stage: Stage) -> None:
+    engine = stage.hands.engine
+    id = create_schedule(engine, "ours alone", {"workflow": ORDER["name"], "cron": "0 1 * * *", "input": {"amount": 1}})
+    assert "ours alone" not in stranger.get("/schedules").text
+    assert stranger.get(f"/schedules/schedule?id={id}").status_code == 404
+    for path in (f"/schedules/act?id={id}&verb=fire", f"/schedules/delete?id={id}", f"/schedules/backfill?id={id}"):
+        assert stranger.get(path).status_code == 404, path
+        assert stranger.post(path, headers=_csrf(stranger)).status_code == 404, path
+    assert stranger.post(f"/schedules/edit?id={id}", headers=_csrf(stranger)).status_code == 404
+    delete_schedule(engine, id)

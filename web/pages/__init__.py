@@ -15,6 +15,9 @@ from web.pages.home import home
 from web.pages.pools import pools
 from web.pages.run import run
 from web.pages.runs import runs
+from web.pages.schedule_acts import schedule_acts
+from web.pages.schedule_form import schedule_form
+from web.pages.schedules import schedules
 from web.pages.session import session_pages
 from web.pages.starter import starter
 from web.pages.step import step
@@ -25,7 +28,8 @@ from web.pages.workflows import workflows
 
 _RUNS = (runs, bulk, run, step, acts, compare)
 _WORKFLOWS = (workflows, workflow, starter, editor)
-PAGES = (home, *_RUNS, *_WORKFLOWS, approvals, pools, workers, audit, tokens)
+_SCHEDULES = (schedules, schedule_acts, schedule_form)
+PAGES = (home, *_RUNS, *_WORKFLOWS, *_SCHEDULES, approvals, pools, workers, audit, tokens)
 
 
 def install_pages(app: Flask) -> None:

@@ -19,7 +19,13 @@ from web.pages.frame import identity, page_blueprint, render, scope
 audit = page_blueprint("audit")
 
 _PAGE = 50
-_BELOW_ADMIN = ("run", "workflow", "pack", "pool")  # who may come in, and what apps there are, is for administrators
+_BELOW_ADMIN = (
+    "run",
+    "workflow",
+    "pack",
+    "pool",
+    "schedule",
+)  # who may come in, and what apps there are, is for administrators
 _WORDS = ("actor", "action", "target", "since", "until", "bulk")
 
 
@@ -85,6 +91,8 @@ def target_url(entry: dict[str, Any]) -> str | None:
             return url_for("workflow.show", **query)
         case "pool":
             return url_for("pools.show", name=target)
+        case "schedule":
+            return url_for("schedules.show", id=str((entry["data"] or {}).get("schedule_id", "")))
         case _:
             return None
 

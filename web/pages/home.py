@@ -13,6 +13,7 @@ from orchestrator.store.reads.histogram import Bucket, count_over_time
 from orchestrator.store.reads.latency import Latency, latency_over_time
 from orchestrator.store.reads.now import numbers_now
 from orchestrator.store.reads.queue_rows import list_queue_rows
+from orchestrator.store.reads.schedules import schedules_in_trouble
 from orchestrator.store.reads.stuck import list_late, list_long_waits, list_lost
 from web.application import database
 from web.pages.charts import HEIGHT, STEP, bar, count_scale, line, time_scale
@@ -70,6 +71,7 @@ def _now() -> dict[str, Any]:
             "queues": queues,
             "stuck": [queue for queue in queues if queue["stuck"]],
             "late": list_late(conn, app=app, limit=_SHOWN),
+            "schedules": schedules_in_trouble(conn, _SHOWN, app=app),
             "lost": list_lost(conn, app=app, limit=_SHOWN),
             "waits": list_long_waits(conn, app=app),
             "approvals": list_approvals(conn, app, limit=_SHOWN).items,

@@ -31,7 +31,7 @@ RANGE_WORDS = {
 }
 SHOWN_RANGE = "24h"  # of the histogram, when none is chosen
 _STATUSES: frozenset[str] = frozenset(RunStatus)
-_KEYED = re.compile(r'(workflow|status|app|tag|error):(?:"([^"]*)"|(\S+))')
+_KEYED = re.compile(r'(workflow|status|app|tag|error|schedule):(?:"([^"]*)"|(\S+))')
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ class RunQuery:
     until: datetime | None = None
     error: str = ""
     roots: bool = False
+    schedule: str = ""
 
     @classmethod
     def of(cls, given: MultiDict[str, str]) -> RunQuery:
@@ -71,6 +72,7 @@ class RunQuery:
             until=_moment(given.get("until")),
             error=given.get("error", "").strip(),
             roots=given.get("roots") == "1",
+            schedule=given.get("schedule", "").strip(),
         )
 
     def filters(self, app: str | None, now: datetime) -> RunFilters:
@@ -84,6 +86,7 @@ class RunQuery:
             created_before=self.until,
             error=self.error or None,
             roots_only=self.roots,
+            schedule=self.schedule or None,
         )
 
     def span(self, now: datetime) -> tuple[datetime, datetime]:
@@ -104,6 +107,7 @@ class RunQuery:
             "until": self.until.isoformat() if self.until else "",
             "error": self.error,
             "roots": "1" if self.roots else "",
+            "schedule": self.schedule,
         }
         return {name: value for name, value in given.items() if value}
 
@@ -125,7 +129,7 @@ class RunQuery:
 
     def chips(self) -> Iterator[Chip]:
         """One for each filter, but for status and range, which have places of their own."""
-        for kind in ("workflow", "app", "error"):
+        for kind in ("workflow", "schedule", "app", "error"):
             value = getattr(self, kind)
             if value:
                 yield Chip(kind, value, self.with_(**{kind: ""}).url())

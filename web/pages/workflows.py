@@ -8,7 +8,9 @@ from flask import request, url_for
 
 from orchestrator.errors import NotFound
 from orchestrator.store.reads import Page, list_apps
+from orchestrator.store.reads.schedules import next_fire_of
 from orchestrator.store.reads.workflow_rows import lately_of, list_workflow_rows
+from orchestrator.store.workflows import name_key
 from web.application import database
 from web.pages.frame import page_blueprint, render, scope
 from web.pages.sparks import sparks
@@ -29,8 +31,10 @@ def index() -> str:
         except NotFound:
             page = Page([])  # nothing was registered yet, or no app has the name
         lately = lately_of(conn, [one["id"] for one in page.items], app=app) if page.items else {}
+        fires = next_fire_of(conn, [one["name"] for one in page.items], app=app) if page.items else {}
         apps = [one["name"] for one in list_apps(conn)] if scope() is None else []
     values: dict[str, Any] = {"page": page, "lately": lately, "apps": apps, "asked": asked}
+    values["next_fire"] = lambda one: fires.get(name_key(one["name"]))
     return render("workflows/index.html", words=words, after=after, sparks=sparks, url=owned_url, **values)
 
 

@@ -55,6 +55,7 @@ _OF_APP = """
   AND r.id = CASE WHEN target_kind = 'run' THEN CAST(target_id AS uuid) END))
 OR (target_kind = 'app' AND lower(target_id) = lower(:app))
 OR (target_kind IN ('workflow', 'pack') AND data ->> 'owner' = 'app ' || :app)
+OR (target_kind = 'schedule' AND data ->> 'app' = :app)
 """
 _LIST = """
 SELECT * FROM (SELECT id, at, actor, action, target_kind, target_id, reason, data, bulk_id FROM audit_log
@@ -70,7 +71,7 @@ _NEAR = text("SELECT id FROM audit_log WHERE at < :at ORDER BY at DESC LIMIT 1")
 def list_audit_rows(
     conn: Connection, filters: AuditFilters, *, app: str | None = None, after: str | None = None, limit: int = 50
 ) -> AuditPage:
-    """A page of acts, newest first; with `app` those on its runs, on it, and on its own workflows and packs."""
+    """A page of acts, newest first; with `app` those on it and its runs, schedules, own workflows and packs."""
     where, values = _where(conn, filters, number_cursor(after))
     if app is None:
         rows = conn.execute(text(_LIST.format(where=where)), values | {"most": limit + 1}).all()

@@ -17,7 +17,7 @@ class RunHead:
 
     `above`: the runs it is below, the topmost first, each with `id`, `workflow`, `app`, `step`, its step that started
     the next, and `item`, the item of it. `before`: the run of the same workflow and app that was started before it, if
-    it is near.
+    it is near. `schedule`: `id`, `name` and `fire_at` of the one that has started it.
     """
 
     tags: list[str]
@@ -25,6 +25,7 @@ class RunHead:
     rerun_of: str | None
     above: list[dict[str, Any]]
     before: str | None
+    schedule: dict[str, Any] | None = None
 
 
 _RUN = text("""
@@ -49,6 +50,11 @@ ORDER BY a.level DESC
 """)
 
 
+_FIRED_BY = text("""
+SELECT s.id, s.name, f.fire_at FROM schedule_fires f JOIN schedules s ON s.id = f.schedule_id WHERE f.run_id = :id
+""")
+
+
 def run_head(conn: Connection, run_id: str) -> RunHead:
     """Raises `NotFound`."""
     row = conn.execute(_RUN, {"id": run_id}).first()
@@ -56,10 +62,12 @@ def run_head(conn: Connection, run_id: str) -> RunHead:
         raise unknown_run(run_id)
     before = conn.execute(_BEFORE, {"id": run_id, "workflow_id": row.workflow_id, "app_id": row.app_id}).scalar()
     above = [{**above._mapping} | {"id": str(above.id)} for above in conn.execute(_ABOVE, {"id": run_id})]
+    fired = conn.execute(_FIRED_BY, {"id": run_id}).first()
     return RunHead(
         list(row.tags),
         who_did(conn, run_id, "run.started"),
         str(row.rerun_of_id) if row.rerun_of_id else None,
         above,
         str(before) if before else None,
+        None if fired is None else {**fired._mapping},
     )

@@ -14,6 +14,7 @@ from orchestrator.domain.secret_fields import mask_fields
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.ids import is_id
 from orchestrator.store.reads.page import Page, iso, pack_cursor, page_of, unpack_cursor
+from orchestrator.store.reads.runs import like
 from orchestrator.store.reads.secrets import load_schemas
 from orchestrator.store.workflows import name_key
 
@@ -63,12 +64,17 @@ def list_schedules(
     app: str | None = None,
     workflow: str | None = None,
     standing: str | None = None,
+    words: str = "",
 ) -> Page:
-    """A page of schedules by name, of all apps or of one; `standing` is one of `STANDINGS`."""
+    """A page of schedules by name, of all apps or of one; `standing` is one of `STANDINGS`, `words` a part of the name
+    or the workflow's, in any case."""
     key, id = unpack_cursor(after, 2) if after is not None else ("", "")
     values = _of(app) | {"key": key, "id": id, "limit": limit + 1}
     values["workflow"] = name_key(workflow) if workflow is not None else None
     more = f"AND {STANDINGS[standing]}" if standing is not None else ""
+    if words:
+        more += " AND (s.name_key LIKE :words OR s.workflow_key LIKE :words)"
+        values["words"] = f"%{like(name_key(words))}%"
     rows = conn.execute(text(_LIST.format(more=more)), values).all()
     shown = _shape_all(conn, rows[:limit])
     return Page(shown, pack_cursor(rows[limit - 1].name_key, str(rows[limit - 1].id)) if len(rows) > limit else None)

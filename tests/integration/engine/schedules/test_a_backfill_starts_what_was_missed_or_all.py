@@ -42,6 +42,8 @@ def test_only_what_was_missed_is_made_up_for_one_after_another() -> None:
         fired = [run["schedule"]["fire_at"][11:16] for run in it.runs()[::-1]]
         assert fired == ["08:01", "08:02", "08:07", "08:03", "08:08", "08:04", "08:05", "08:06"]
         assert set(it.statuses()) == {"succeeded"}
+        view = it.view()
+        assert (view["last_fire_at"][11:16], view["last_run"]["status"]) == ("08:08", "succeeded"), "not a backfill's"
         assert audited(it.box.connection, "backfill_schedule") == [("ann", "s", "outage")]
         assert backfill(it.engine, "s", minutes(it, 1, 8)).fires == [], "nothing is missed any more"
 
