@@ -116,3 +116,30 @@ class AttemptTimeout(OrchestratorError):
 
 class AttemptCanceled(OrchestratorError):
     """Raised inside a step function whose attempt was canceled or whose lease was lost."""
+
+
+class StepFailed(OrchestratorError):
+    """Raised inside a code-first workflow: a step or call of it has failed for good.
+
+    `step` is its key in the journal, `type` the class of the error it failed with, `told` that error's own message.
+    """
+
+    def __init__(self, step: str, type: str, message: str) -> None:
+        self.step, self.type, self.told = step, type, message
+        super().__init__(f"{step}: {type}: {message}")
+
+
+class ChildFailed(StepFailed):
+    """The same of a child run that has failed."""
+
+
+class ChildCanceled(StepFailed):
+    """The same of a child run that was canceled."""
+
+
+class WaitTimeout(StepFailed, TimeoutError):
+    """The same of an event that did not come in time."""
+
+
+class WorkflowMisuse(OrchestratorError):
+    """A context of a code-first workflow is used where it cannot be, or asked for what it cannot do."""

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+from orchestrator.domain.codes import WorkflowSpec, code_document
 from orchestrator.domain.definition import Backoff, Retry
 from orchestrator.domain.near import did_you_mean, near_hint
 from orchestrator.domain.rate import Rate, parse_rate
@@ -45,12 +46,39 @@ class UnknownFunction(OrchestratorError):
     """A step names a function this process has not registered."""
 
 
+class Workflows:
+    """Workflows that are functions, by name; case does not count."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, WorkflowSpec] = {}
+
+    def add(self, spec: WorkflowSpec) -> None:
+        """Register a workflow; the same name from another place is an error."""
+        known = self._specs.get(spec.name.casefold())
+        if known is not None and (known.module, known.call.__qualname__) != (spec.module, spec.call.__qualname__):
+            raise OrchestratorError(
+                f"workflow '{spec.name}' is registered twice: by {known.module} and by {spec.module}"
+            )
+        self.put(spec)
+
+    def put(self, spec: WorkflowSpec) -> None:
+        """The same in the place of one of this name."""
+        self._specs[spec.name.casefold()] = spec
+
+    def get(self, name: str) -> WorkflowSpec | None:
+        return self._specs.get(name.casefold())
+
+    def __iter__(self) -> Iterator[WorkflowSpec]:
+        return iter(sorted(self._specs.values(), key=lambda spec: spec.name))
+
+
 class Registry:
     """Functions by name. `source` says where they come from, to who looks for one that is not there."""
 
     def __init__(self, source: str = _SOURCE) -> None:
         self._source = source
         self._specs: dict[str, FunctionSpec] = {}
+        self.workflows = Workflows()
 
     def add(self, call: Callable[..., Any], name: str | None = None, **options: Any) -> FunctionSpec:
         """Register `call`; the same name from another place is an error."""
@@ -99,14 +127,15 @@ def make_spec(call: Callable[..., Any], name: str | None = None, **options: Any)
         name=name or f"{module}.{getattr(call, '__qualname__', repr(call))}",
         call=call,
         module=module,
-        wants_context=_wants_context(call),
+        wants_context=wants_context(call),
         description=options.pop("description", None) or (described.splitlines()[0] if described else None),
         rate=parse_rate(rate) if (rate := options.pop("rate", None)) is not None else None,
         **options,
     )
 
 
-def _wants_context(call: Callable[..., Any]) -> bool:
+def wants_context(call: Callable[..., Any]) -> bool:
+    """Whether it has a parameter named `ctx`."""
     try:
         return "ctx" in inspect.signature(call).parameters
     except (TypeError, ValueError):  # a builtin without a signature
@@ -136,6 +165,34 @@ def function(call: Callee | None = None, **options: Any) -> Callee | Callable[[C
         return decorated
 
     return decorate if call is None else decorate(call)
+
+
+def workflow(
+    *, name: str | None = None, version: str | None = None, turn_timeout: float | None = None, **options: Any
+) -> Callable[[Callee], Callee]:
+    """Register a code-first workflow: `@workflow(name="order", version="3")` on `def order(ctx, input)`.
+
+    `options`: `queue`, `priority`, `retry` (of the function itself), and keys of a document that hold for a whole run,
+    `input_schema`, `output_schema`, `timeout`, `max_active_runs`, `concurrency_key`, `on_limit`, `tags`, `label`,
+    `description`. `turn_timeout`: for how many seconds the function may run until it waits or ends.
+    """
+
+    def decorate(decorated: Callee) -> Callee:
+        registry.workflows.add(make_workflow(decorated, name, version=version, turn_timeout=turn_timeout, **options))
+        return decorated
+
+    return decorate
+
+
+def make_workflow(
+    call: Callable[..., Any], name: str | None = None, *, turn_timeout: float | None = None, **options: Any
+) -> WorkflowSpec:
+    """The spec of a function, whose name is the default. Raises `OrchestratorError` for one that cannot be."""
+    own = getattr(call, "__name__", repr(call))
+    if inspect.iscoroutinefunction(call) or inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
+        raise OrchestratorError(f"workflow '{name or own}' is async or a generator: its function must be a plain one")
+    document = code_document(call, name or own, **options)
+    return WorkflowSpec(name or own, call, getattr(call, "__module__", None) or "?", document, turn_timeout)
 
 
 def load_modules(modules: Sequence[str]) -> Registry:

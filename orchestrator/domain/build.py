@@ -121,6 +121,8 @@ def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
         sleep=get("sleep"),
         wait_for=_wait_for(get("wait_for")),
         workflow=get("workflow"),
+        child_id=get("child_id"),
+        code=get("code"),
         with_items=_with_items(get("with_items")),
         input=get("input"),
         depends_on=edges_of(get("depends_on")),

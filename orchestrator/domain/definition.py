@@ -16,6 +16,10 @@ class StepKind(StrEnum):
     SLEEP = "sleep"
     WAIT_FOR = "wait_for"
     WORKFLOW = "workflow"
+    CODE = "code"  # what runs a code-first workflow; no document says it
+
+
+WRITTEN_KINDS = tuple(kind for kind in StepKind if kind is not StepKind.CODE)
 
 
 class EdgeOn(StrEnum):
@@ -178,6 +182,8 @@ class Step:
     sleep: float | str | None = None  # seconds, a time, or a template of either
     wait_for: WaitFor | None = None
     workflow: str | None = None  # a sub-workflow by name, or a template of it
+    child_id: str | None = None  # of a code-first workflow: of all runs of that workflow one has it
+    code: str | None = None  # where the function of a code-first workflow is: `module:name`
     with_items: WithItems | None = None
     input: Any = None
     depends_on: tuple[Edge, ...] = ()

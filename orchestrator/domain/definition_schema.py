@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import fields
 
-from orchestrator.domain.definition import StepKind
+from orchestrator.domain.definition import WRITTEN_KINDS
 from orchestrator.domain.format.fields import Name, Part, alternatives
 from orchestrator.domain.format.items import ItemsSchema, WithItems
 from orchestrator.domain.format.nested import Edges, Map, Steps, Strict
@@ -35,9 +35,9 @@ _PARTS: dict[str, type[Strict]] = {
     "step": StepSchema,
 }
 _REFERENCES = {schema: {"$ref": f"#/$defs/{name}"} for name, schema in _PARTS.items()}
-_ONE_KIND: dict[str, Any] = {"anyOf": [{"required": [kind.value]} for kind in StepKind]}
+_ONE_KIND: dict[str, Any] = {"anyOf": [{"required": [kind.value]} for kind in WRITTEN_KINDS]}
 _NOT_BOTH: dict[str, Any] = {
-    "allOf": [{"not": {"required": [one.value, other.value]}} for one, other in combinations(StepKind, 2)]
+    "allOf": [{"not": {"required": [one.value, other.value]}} for one, other in combinations(WRITTEN_KINDS, 2)]
 }
 
 

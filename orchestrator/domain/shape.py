@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from orchestrator.domain.definition import HANDLER_NAMES, StepKind
+from orchestrator.domain.definition import HANDLER_NAMES, WRITTEN_KINDS
 from orchestrator.domain.format.messages import NOT_A_MAP, Message
 from orchestrator.domain.format.nested import Strict
 from orchestrator.domain.format.schemas import DocumentSchema
@@ -21,7 +21,7 @@ Keys = tuple[str | int, ...]
 # Looking for near names takes long.
 _MOST_HINTS = 100
 
-_KINDS = tuple(one.value for one in StepKind)
+_KINDS = tuple(one.value for one in WRITTEN_KINDS)
 
 
 @dataclass(frozen=True, slots=True)

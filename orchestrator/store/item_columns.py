@@ -23,5 +23,6 @@ def item_columns() -> Sequence[SchemaItem]:
         *(Column(f"items_{name}", Integer) for name in counts),
         Column("items_stop", Text),
         Column("items", JSON),
+        Column("items_spared", Integer),
         Index("steps_items_stop_idx", "run_id", "position", postgresql_where=text("items_stop IS NOT NULL")),
     )

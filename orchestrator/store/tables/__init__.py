@@ -6,6 +6,7 @@ from orchestrator.store.tables.base import metadata, one_of
 from orchestrator.store.tables.children import workflow_children
 from orchestrator.store.tables.definitions import apps, groups, packs, workflow_revisions, workflows
 from orchestrator.store.tables.hooks import hook_calls, hooks, metric_counts, metric_mark
+from orchestrator.store.tables.journal import workflow_journal
 from orchestrator.store.tables.runs import (
     HOLDS_SLOTS,
     WAITS_FOR_SLOTS,
@@ -45,6 +46,7 @@ __all__ = [
     "step_logs",
     "workers",
     "workflow_children",
+    "workflow_journal",
     "workflow_revisions",
     "workflow_run_steps",
     "workflow_runs",

@@ -1,0 +1,123 @@
+"""Steps that are done in the function's own process."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from orchestrator.context import AttemptContext, AttemptLink
+from orchestrator.domain.definition import Retry
+from orchestrator.domain.retry import delay_after, retryable
+from orchestrator.domain.values import describe_exception, storable
+from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLater, Skip, UnstorableValue
+from orchestrator.functions import wants_context
+from orchestrator.replay.journal import End, Entry, Stop, Try, Verb
+from orchestrator.replay.place import users_line
+from orchestrator.replay.program import Program
+
+_AT_ONCE = 0.05  # seconds: a shorter wait for the next try is not worth another turn
+
+
+class Here:
+    """Performs the steps of one turn."""
+
+    def __init__(
+        self,
+        program: Program,
+        link: AttemptLink,
+        log: logging.LoggerAdapter[logging.Logger],
+        max_bytes: int,
+        spread: Callable[[], float] = random.random,
+    ) -> None:
+        self._program, self._link, self._log, self._max_bytes = program, link, log, max_bytes
+        self._spread, self._began = spread, time.monotonic()
+
+    def seconds(self) -> float:
+        """The moment now, by the store's clock."""
+        return self._program.history.now + time.monotonic() - self._began
+
+    def step(
+        self, name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], retry: Retry | None
+    ) -> tuple[Entry, End]:
+        """The step's entry and end: from the journal, else by performing it."""
+        position, key, entry = self._program.next(Verb.STEP, name)
+        if entry is None or entry.end is None:
+            self._program.store()  # what was begun before is to be under way meanwhile
+            entry = Entry(position, Verb.STEP, name, key, users_line())
+            entry = self._perform(entry, call, args, kwargs, retry or Retry())
+        assert entry.end is not None
+        return entry, entry.end
+
+    def _perform(
+        self, entry: Entry, call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], retry: Retry
+    ) -> Entry:
+        """Try it as often as the policy says; the entry as it is stored then."""
+        last = self._program.history.tries.get(entry.position)
+        if last is not None and last.left > _AT_ONCE:
+            raise self._program.suspended((), last.left)
+        number = 1 if last is None else last.number + 1
+        while True:
+            end, delay = self._try(entry, number, call, args, kwargs, retry)
+            if delay is None:
+                done = Entry(entry.position, entry.verb, entry.name, entry.key, entry.line, end)
+                return self._program.store(done)[-1]
+            self._note(entry, Try(number, end.error or {}, delay))
+            number += 1
+
+    def _note(self, entry: Entry, failed: Try) -> None:
+        """Write a failed try down; a wait for the next one ends the turn."""
+        try:
+            self._program.journal.note_try(entry, failed)
+        except Stop as stop:
+            raise self._program.stopped(stop) from None
+        if failed.left > _AT_ONCE:
+            raise self._program.suspended((), failed.left)
+        time.sleep(failed.left)
+
+    def _try(
+        self,
+        entry: Entry,
+        number: int,
+        call: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        retry: Retry,
+    ) -> tuple[End, float | None]:
+        """How the try came out, and after how many seconds there is another."""
+        given = dict(kwargs)
+        if "ctx" not in given and wants_context(call):
+            given["ctx"] = self._context(entry, number)
+        try:
+            with self._program.inside(entry.key):
+                value, _ = storable(call(*args, **given), max_bytes=self._max_bytes)
+        except (Stop, AttemptTimeout, AttemptCanceled, KeyboardInterrupt, SystemExit):
+            raise  # the turn's end, not the step's
+        except Skip as error:
+            return End("skipped", None, _told(error)), None
+        except UnstorableValue as error:
+            return End("failed", None, {"type": "UnstorableValue", "message": f"what it gave: {error}"}), None
+        except BaseException as error:  # noqa: BLE001 - whatever a user's function raises is the step's end
+            return End("failed", None, _told(error)), self._again(error, number, retry)
+        return End("succeeded", value), None
+
+    def _context(self, entry: Entry, number: int) -> AttemptContext:
+        run_id = self._program.history.run_id
+        once = f"{run_id}:{self._program.history.generation}:{entry.key}"
+        return AttemptContext(run_id, entry.key, number, once, self._log.logger, self._link)
+
+    def _again(self, error: BaseException, number: int, retry: Retry) -> float | None:
+        if isinstance(error, Fail) or number >= retry.max_attempts:
+            return None
+        if isinstance(error, RetryLater) and error.after is not None:
+            return max(0.0, float(error.after))
+        if not retryable(retry, describe_exception(error)["classes"]):
+            return None
+        return delay_after(retry, number, self._spread())
+
+
+def _told(error: BaseException) -> dict[str, Any]:
+    told = describe_exception(error)
+    return {"type": told["type"], "message": told["message"], "traceback": told["traceback"]}
