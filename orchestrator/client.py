@@ -9,7 +9,7 @@ print(run.status, run.output)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from orchestrator.client_packs import Packs
 from orchestrator.client_schedules import Schedules
 from orchestrator.config import Config
 from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.functions import workflow_of
 from orchestrator.handle import RunHandle, id_of
 from orchestrator.services import bulk as bulks
 from orchestrator.services.actor import acting_user
@@ -36,6 +37,7 @@ from orchestrator.services.pages import every
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.pools import remove_pool, set_pool
 from orchestrator.services.register import Registered, register
+from orchestrator.services.register_code import register_code
 from orchestrator.services.rerun import WhichRevision, rerun
 from orchestrator.services.retry import retry
 from orchestrator.services.signal import Signaled, signal
@@ -81,12 +83,17 @@ class Orchestrator(Packs, Schedules):
         self.engine.starts.finish()
         self.engine.close()
 
-    def register(self, document: Document, app: str | None = None, group: str | None = None) -> Registered:
-        """Store a document (a map, YAML or JSON text, or the path of a file) as a new revision, if it is new.
+    def register(
+        self, document: Document | Callable[..., Any], app: str | None = None, group: str | None = None
+    ) -> Registered:
+        """Store a document (a map, YAML or JSON text, or the path of a file) as a new revision, if it is new; or a function
+        that `@workflow` has made a workflow.
 
         Text without a line break is taken for a path. What is odd about a valid document is in the `warnings` of the
         result. Raises `InvalidDefinition` with all problems, `NotFound`.
         """
+        if callable(document):
+            return register_code(self.engine, workflow_of(document), app=app, group=group, actor=acting_user("python"))
         loaded = document_of(document, self.engine.settings.documents)
         return register(self.engine, loaded, app=app, group=group, actor=acting_user("python"))
 

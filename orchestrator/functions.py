@@ -268,3 +268,13 @@ def describe_retry(spec: FunctionSpec) -> dict[str, Any] | None:
 
 def _elsewhere(**_: Any) -> None:
     raise OrchestratorError("this function runs in workers only")
+
+
+def workflow_of(call: Callable[..., Any]) -> WorkflowSpec:
+    """The workflow that `@workflow` has made of a function; raises `OrchestratorError`."""
+    found = next((spec for spec in registry.workflows if spec.call is call), None)
+    if found is None:
+        raise OrchestratorError(
+            f"{getattr(call, '__qualname__', call)!r:.80} is no workflow: decorate it with @workflow"
+        )
+    return found

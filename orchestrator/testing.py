@@ -38,12 +38,12 @@ from orchestrator.errors import (
     Problem,
 )
 from orchestrator.functions import Registry, make_spec, registry
+from orchestrator.replay.perform import perform
 from orchestrator.services.claim import Prepared, claim
 from orchestrator.services.coordinate import tick
 from orchestrator.services.decide import decide
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import CeleryCall, Engine, Settings
-from orchestrator.services.perform import perform
 from orchestrator.services.register import register
 from orchestrator.services.settle_all import Done, settle_all
 from orchestrator.services.signal import signal

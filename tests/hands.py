@@ -11,10 +11,10 @@ from sqlalchemy import Connection, text
 
 from orchestrator.domain.outcome import Outcome
 from orchestrator.functions import Registry, make_spec
+from orchestrator.replay.perform import perform
 from orchestrator.services.claim import Claimed, claim
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import CeleryCall, Engine, Settings
-from orchestrator.services.perform import perform
 from orchestrator.services.register import register
 from orchestrator.services.settle import Settled
 from orchestrator.services.settle_all import Done, settle_all

@@ -32,13 +32,17 @@ def _version() -> str:
     return importlib.metadata.version("orchestrator")
 
 
+def nothing() -> None:
+    """What a process without functions has to do."""
+
+
 def never() -> bool:
     """A process whose description stays as it is."""
     return False
 
 
 class Announcer:
-    """Says every few seconds, and when it `changed`, that the process lives; and once what functions it has."""
+    """Says every few seconds, and when it `changed`, that the process lives; and once what functions it has, and `register`s its workflows."""
 
     def __init__(
         self,
@@ -46,8 +50,10 @@ class Announcer:
         describe: Callable[[], WorkerInfo],
         functions: Registry | None = None,
         changed: Callable[[], bool] = never,
+        register: Callable[[], None] = nothing,
     ) -> None:
         self._db, self._describe, self._functions, self._changed = db, describe, functions, changed
+        self._register = register
         self._due = self._whole_due = 0.0
 
     def announce(self) -> None:
@@ -65,6 +71,8 @@ class Announcer:
             if self._functions is not None:
                 workers.announce_functions(conn, _described(self._functions))
             workers.forget_gone(conn, _FORGOTTEN_AFTER)
+        if self._functions is not None:
+            self._register()
         self._functions = None
         self._whole_due = time.monotonic() + _WHOLE_EVERY_SECONDS
 

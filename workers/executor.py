@@ -14,10 +14,12 @@ from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception
 from orchestrator.errors import Unreachable
 from orchestrator.ids import is_id
+from orchestrator.replay.perform import perform
+from orchestrator.services.begun import site_of
 from orchestrator.services.claim import Claimed, claim, claim_ready, release
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
-from orchestrator.services.perform import Performed, perform
+from orchestrator.services.perform import Performed
 from orchestrator.services.settle_all import Done, SettledAll, settle_all
 from orchestrator.services.sites import Site
 from orchestrator.store.batch import Take
@@ -126,7 +128,7 @@ class Hand:
 
     def _called(self, claimed: Claimed) -> Site | None:
         """Go by this attempt's function from here on, if it is known; its step's site."""
-        site = self._desk.engine.site(claimed.revision_id, claimed.position)
+        site = site_of(self._desk.engine, claimed)
         if site is not None and site.step.function:
             self._function = site.step.function
         return site

@@ -13,6 +13,7 @@ from orchestrator.config import Config
 from orchestrator.domain.masking import Masker
 from orchestrator.ids import new_id
 from orchestrator.services.engine import Engine
+from orchestrator.services.register_code import register_workflows
 from orchestrator.store.transition import Lease
 from orchestrator.store.workers import WorkerInfo
 from workers import logs
@@ -107,7 +108,13 @@ class Room:
                 look=min(_LOOK_SECONDS, config.heartbeat_seconds / 2),
             ),
             Power(interrupt=self.pool.main_thread, kill=self.pool.forks),
-            Announcer(engine.db, partial(self._described, served), engine.functions, served.look if served else never),
+            Announcer(
+                engine.db,
+                partial(self._described, served),
+                engine.functions,
+                served.look if served else never,
+                partial(register_workflows, engine),
+            ),
             Exits(consumer.pool if consumer is not None else None),
         )
         self._keeper.start()

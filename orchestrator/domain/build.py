@@ -112,6 +112,11 @@ def compensation_name(step: str) -> str:
     return f"compensate {step}"
 
 
+def step_of(raw: Raw) -> Step:
+    """The step of a document's part that stands alone."""
+    return _step(raw, {})
+
+
 def _step(raw: Raw, retries: dict[int, Retry]) -> Step:
     get = raw.get
     return Step(

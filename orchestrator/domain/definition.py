@@ -206,6 +206,7 @@ class Step:
     compensate: Step | None = None  # what undoes it, should the run not succeed
     label: str | None = None
     description: str | None = None
+    literal: bool = False  # nothing of it is a template
 
 
 @dataclass(frozen=True, slots=True)

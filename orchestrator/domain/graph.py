@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.domain.definition import HANDLER_NAMES, Definition, Edge, Step
-from orchestrator.domain.items import fan_of, first_item, is_item
+from orchestrator.domain.definition import HANDLER_NAMES, Definition, Edge, Step, StepKind
+from orchestrator.domain.items import FIRST_ITEM, fan_of, first_item, is_item
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +51,41 @@ class Plan:
             return self.steps[self.fans[fan_of(position)]]
         if position < len(self.steps):
             return self.steps[position]
+        if self.code:
+            return PlanStep(position, Step(f"step {position}", StepKind.FUNCTION), (), (), {}, False)
         past = position - len(self.steps)
         if past < len(HANDLER_NAMES):
             return self.handlers[HANDLER_NAMES[past]]
         return self.compensations[past - len(HANDLER_NAMES)]
 
+    @property
+    def code(self) -> bool:
+        """Whether a function is run: the one step of the plan, which begins others at the positions above its own."""
+        return self.steps[0].step.kind is StepKind.CODE
+
+    def is_begun(self, position: int) -> bool:
+        """Whether it is that of a step that a function has begun."""
+        return self.code and position > 0
+
     def is_handler(self, position: int) -> bool:
         """Whether it is a lifecycle handler's, or a compensation's."""
-        return len(self.steps) <= position < self.extent
+        return not self.code and len(self.steps) <= position < self.extent
+
+    @property
+    def end(self) -> int:
+        """The positions of all steps, but for handlers and compensations, are below this one."""
+        return FIRST_ITEM if self.code else len(self.steps)
 
     @property
     def extent(self) -> int:
         """All positions are below this one."""
-        return 2 * len(self.steps) + len(HANDLER_NAMES)
+        return FIRST_ITEM if self.code else 2 * len(self.steps) + len(HANDLER_NAMES)
+
+    def owner(self, position: int) -> PlanStep | None:
+        """The step that counts the end of the row at a position: of an item its step, of a begun step the driver."""
+        if self.is_begun(position):
+            return self.steps[0]
+        return self.at(position) if is_item(position) else None
 
     @property
     def afterwards(self) -> list[PlanStep]:

@@ -112,3 +112,4 @@ class Reason(StrEnum):
     DEADLINE = "deadline"  # the run's own timeout
     MARKED = "marked"  # an operator said so
     FAIL_FAST = "fail_fast"  # another item of the same step failed
+    LEFT = "left"  # the function that had begun it ended without it

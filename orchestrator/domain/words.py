@@ -30,6 +30,7 @@ REASONS: dict[Reason, str] = {
     Reason.DEADLINE: "the run reached its deadline",
     Reason.MARKED: "an operator marked it",
     Reason.FAIL_FAST: "another item had failed",
+    Reason.LEFT: "the function that had begun it ended without waiting for it",
 }
 _NAMED = 3
 
@@ -71,6 +72,11 @@ def waits_for(wait: Mapping[str, Any], now: datetime, child: Mapping[str, Any] |
         case "items":
             failed = f", {wait['failed']:,} failed" if wait.get("failed") else ""
             return f"waits for its items: {wait.get('ended', 0):,} of {wait['total']:,} items have ended{failed}"
+        case "steps":
+            more = wait["count"] - len(wait["steps"])
+            return f"waits for {', '.join(wait['steps'])}{f' and {more:,} more' if more else ''}"
+        case "turn":
+            return "goes on"
         case "rate":
             return f"waits for its turn: '{wait['function']}' is called {wait['rate']} at most{room}"
         case "child":

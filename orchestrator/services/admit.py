@@ -32,7 +32,7 @@ def admit(
 
 
 def _begin(engine: Engine, conn: Connection, plan: Plan, run_id: str, advance: Advance, close: Close) -> frozenset[str]:
-    rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
+    rows = steps.lock_all_steps(conn, run_id, plan.end)
     if not run_transition.admit_run(conn, run_id, plan.definition.timeout):
         return frozenset()
     events.record(conn, run_id, "run.admitted")

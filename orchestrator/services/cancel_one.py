@@ -28,7 +28,7 @@ def cancel_one(
     with engine.db.transaction() as conn:
         facts = runs.load_run(conn, run_id)
         plan = engine.plans.get(conn, facts.revision_id)
-        rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
+        rows = steps.lock_all_steps(conn, run_id, plan.end)
         facts = runs.load_run(conn, run_id)  # as it is under the locks
         if facts.status.terminal:
             raise Conflict(f"the run is {facts.status}: it cannot be canceled")
@@ -39,7 +39,7 @@ def cancel_one(
                 " only force cuts them off"
             )
         stop_steps(conn, plan, run_id, rows, Reason.CANCELED, running=force, children=force, handlers=closing)
-        steps.request_cancel(conn, run_id, len(plan.steps))
+        steps.request_cancel(conn, run_id, plan.end)
         if not closing and not run_transition.move_run(conn, run_id, RunStatus.CANCELING, _CANCELABLE, reason):
             raise Conflict(f"the run is {facts.status}: it cannot be canceled")
         events.act(conn, run_id, "run.cancel", "cancel", actor, reason, bulk_id=bulk_id, force=force)
@@ -51,4 +51,4 @@ def cancel_one(
 
 def _steps_are_over(plan: Plan, rows: Mapping[int, StepRow]) -> bool:
     """What still runs are handlers and compensations."""
-    return all(row.status.terminal for position, row in rows.items() if position < len(plan.steps))
+    return all(row.status.terminal for position, row in rows.items() if position < plan.end)

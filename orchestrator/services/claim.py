@@ -19,6 +19,7 @@ from orchestrator.domain.outcome import ErrorInfo, Keep, Outcome
 from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, InvalidInput, UnstorableValue
 from orchestrator.functions import FunctionSpec, UnknownFunction
+from orchestrator.services.begun import attempted, site_of
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope, counts_of, step_view
 from orchestrator.services.sites import Reads, Site
@@ -97,7 +98,7 @@ def prepare(engine: Engine, claimed: Claimed) -> Prepared:
 
     A step without a timeout whose templates read the run's input at most needs no transaction.
     """
-    site = engine.site(claimed.revision_id, claimed.position)
+    site = site_of(engine, claimed)
     if site is not None and site.spec is not None:
         alone = _arguments_alone(engine, claimed, site)
         if alone is not None:
@@ -105,8 +106,9 @@ def prepare(engine: Engine, claimed: Claimed) -> Prepared:
             return Prepared(claimed, site.step, site.spec, *alone, None, NOTHING_SECRET)
     with engine.db.transaction(lazy=True) as conn:
         plan = engine.plans.get(conn, claimed.revision_id)
-        step = engine.attempted(plan, claimed.position)
+        step = attempted(engine, plan, claimed)
         scope = RunScope(engine, conn, plan, claimed.run_id, also=item_scope(engine, claimed))
+        scope.literal = step.literal
         prepared, total = _prepare(engine, claimed, step, scope.render)
         prepared = replace(prepared, keep=cached(scope, step, prepared.kwargs, prepared.input_json))
         if prepared.timeout is None and total is None:
@@ -199,6 +201,8 @@ def refused(engine: Engine, error: Exception) -> NotPrepared:
 
 def arguments(engine: Engine, render: Render, step: Step) -> tuple[dict[str, Any], str, Masker]:
     """The keyword arguments, and their JSON text as it may be stored: without secrets."""
+    if step.literal:
+        return *_checked(engine, step.input), NOTHING_SECRET
     template = compile_template(step.input)
     if template.constant or "secrets" not in template.references.roots:
         return *_checked(engine, render(step.input, None)), NOTHING_SECRET

@@ -145,7 +145,10 @@ class Engine:
         return plan
 
     def site(self, revision_id: str, position: int) -> Site | None:
-        """What is known of a step, or of all its items, of a plan in memory; None when the plan is not."""
+        """What is known of a step, or of all its items, of a plan in memory; None when the plan is not.
+
+        Steps that a function has begun have no site: see services/begun.py.
+        """
         if is_item(position):
             position -= index_of(position)
         sites = self.sites.of(revision_id)

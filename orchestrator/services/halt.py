@@ -56,7 +56,7 @@ def _apply(engine: Engine, run_id: str) -> Advanced | None:
         if facts.halting is None:
             return None
         scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
-        rows = steps.lock_all_steps(conn, run_id, len(scope.plan.steps))
+        rows = steps.lock_all_steps(conn, run_id, scope.plan.end)
         facts = runs.load_run(conn, run_id)
         if facts.halting is None:  # someone else carried it out while this waited for the locks
             return None

@@ -50,7 +50,7 @@ def mark(
     output_json = _checked(engine, status, output)
     with engine.db.transaction() as conn:
         plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
-        rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
+        rows = steps.lock_all_steps(conn, run_id, plan.end)
         facts = runs.load_run(conn, run_id, lock=True)  # as it is under the locks
         step = _find(conn, plan, run_id, name)
         _check(plan, facts, rows, step)

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.context import AttemptContext, AttemptLink
+from orchestrator.domain.definition import Step
 from orchestrator.domain.items import index_of, is_item
 from orchestrator.domain.masking import Masker
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception, storable
 from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLater, Skip, UnstorableValue
+from orchestrator.services.begun import attempted
 from orchestrator.services.claim import Claimed, NotPrepared, Prepared, prepare
 from orchestrator.services.engine import Engine
 from orchestrator.services.kinds.celery import call_celery
@@ -47,7 +49,7 @@ def perform(
     `ctrl_c`: a `KeyboardInterrupt` is a person's, who wants the process to end, and is let through. In a worker
     none comes from outside, so that it is the function's own and its failure.
     """
-    step = engine.plan(claimed.revision_id).at(claimed.position).step
+    step = _step(engine, claimed)
     kind = kind_of(step, claimed.position)
     if kind is not None or engine.calls_celery(step):
         turn = call_celery(engine, claimed) if kind is None else go_on(engine, claimed, kind)
@@ -68,6 +70,13 @@ def perform(
             raise
         outcome = _failed(error)
     return Performed(masked(outcome, prepared.masker), prepared.input_json)
+
+
+def _step(engine: Engine, claimed: Claimed) -> Step:
+    plan = engine.plan(claimed.revision_id)
+    if plan.is_begun(claimed.position):
+        return attempted(engine, plan, claimed)
+    return plan.at(claimed.position).step
 
 
 def masked(outcome: Outcome, masker: Masker) -> Outcome:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from orchestrator.domain.definition import Definition
 from orchestrator.domain.parse import parse
 from orchestrator.domain.validate import warnings
 from orchestrator.errors import Conflict, Problem
@@ -46,6 +47,20 @@ def register(
     `Conflict` for a new revision of a workflow that is of a pack.
     """
     definition = parse(document, limits=engine.settings.documents)
+    return store(engine, definition, document, app=app, group=group, force=force, actor=actor)
+
+
+def store(
+    engine: Engine,
+    definition: Definition,
+    document: Mapping[str, Any],
+    *,
+    app: str | None,
+    group: str | None,
+    force: bool,
+    actor: str,
+) -> Registered:
+    """The same of a document that is valid, and says this."""
     with engine.db.transaction() as conn:
         owner = new_owner(engine, conn, app, group)
         row = workflows.lock_workflow(conn, owner, definition.name)

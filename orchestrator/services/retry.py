@@ -43,7 +43,7 @@ def retry_within(
     """The same within a transaction, whose commit is to be followed up; a `Conflict` has changed nothing."""
     facts = runs.load_run(conn, run_id)
     plan = engine.plans.get(conn, facts.revision_id)
-    rows = steps.lock_all_steps(conn, run_id, len(plan.steps))
+    rows = steps.lock_all_steps(conn, run_id, plan.end)
     facts = runs.load_run(conn, run_id, lock=True)  # as it is under the locks
     if facts.status not in (RunStatus.FAILED, RunStatus.CANCELED):
         raise Conflict(f"the run is {facts.status}: only a failed or canceled run can be retried")

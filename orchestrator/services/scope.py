@@ -37,6 +37,7 @@ class RunScope:
     `facts` are given for a run that is not stored yet. `also`: what its templates see besides, such as an item.
     `published` gathers run variables set in this transaction; they show at once. `closing` and `admitting`: who made
     the scope goes on by itself with what ends the run, or with the runs that wait for its end, however many there are.
+    `literal`: what it renders are no templates.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class RunScope:
     ) -> None:
         self.engine, self.conn, self.plan, self.run_id = engine, conn, plan, run_id
         self.published: dict[str, Any] = {}
-        self.closing = self.admitting = False
+        self.closing = self.admitting = self.literal = False
         self._also = dict(also or {})
         self._facts = facts
         self._results: dict[str, dict[str, Any]] = {}
@@ -66,6 +67,8 @@ class RunScope:
 
     def render(self, value: Any, extra: Mapping[str, Any] | None = None) -> Any:
         """Render a template over the run; raises `ExpressionError`."""
+        if self.literal:
+            return value
         template: Template = compile_template(value)
         if template.constant:
             return value

@@ -12,7 +12,6 @@ from sqlalchemy import Connection, Row
 from orchestrator.domain.cascade import Ended
 from orchestrator.domain.definition import StepKind
 from orchestrator.domain.graph import PlanStep
-from orchestrator.domain.items import is_item
 from orchestrator.domain.outcome import (
     Again,
     AttemptFacts,
@@ -28,6 +27,7 @@ from orchestrator.errors import ExpressionError
 from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
 from orchestrator.services.after_commit import now_or_later
+from orchestrator.services.begun import attempted
 from orchestrator.services.claim import Claimed, claimed_from
 from orchestrator.services.end_item import end_item
 from orchestrator.services.engine import Engine
@@ -91,9 +91,9 @@ class _Settling:
         self.engine, self.conn, self.claimed = engine, conn, claimed
         self.input_json, self.lines, self.take_next = input_json, lines, take_next
         plan = engine.plans.get(conn, claimed.revision_id)
-        self.step = engine.attempted(plan, claimed.position)
+        self.step = attempted(engine, plan, claimed)
         self.scope = RunScope(engine, conn, plan, claimed.run_id)
-        self.owner = plan.at(claimed.position) if is_item(claimed.position) else None
+        self.owner = plan.owner(claimed.position)
         self.fan: Fan | None = None
         self.stopping: int | None = None  # the position of a step whose items are to be stopped
 
@@ -146,7 +146,7 @@ class _Settling:
             return self._end(replace(outcome, kind=OutcomeKind.CANCELED), End(StepStatus.CANCELED, Reason.CANCELED))
         id, wait = self.claimed.step_id, suspension.wait
         transition.suspend_attempt(self.conn, id, self.claimed.token, wait, suspension.seconds, self.input_json)
-        if self.owner is None:  # of items there may be very many
+        if self.owner is None and self.step.kind is not StepKind.CODE:  # of items and turns there may be very many
             told = {"step": self.step.name, "for": wait["for"]}
             events.record(self.conn, self.claimed.run_id, "step.waiting", told, id)
         come = suspension.also is not None and suspension.also(self.conn)
@@ -219,6 +219,8 @@ class _Settling:
             end = self._why_canceled(end)
         if not self._finish(outcome, end):
             return Settled(stale=True), Advanced()
+        if self.step.kind is StepKind.CODE and end.status is not StepStatus.CANCELED:
+            self._stop_begun()
         if self.owner is not None and self.fan is not None:
             return self._end_item(self.owner, self.fan, end)
         items = None if self.step.with_items is None else self._count_items(end)
@@ -229,6 +231,13 @@ class _Settling:
         ended = Ended(self.claimed.position, end.status, outcome.output, shown, self.claimed.attempt, items)
         advanced = advance(self.conn, self.scope, [ended])
         return self._follow(advanced), advanced
+
+    def _stop_begun(self) -> None:
+        """What its function has begun and left open is stopped."""
+        owner = item_rows.lock_owner(self.conn, self.claimed.run_id, self.claimed.position)
+        if owner is not None and owner.open:
+            item_rows.note_stop(self.conn, self.claimed.run_id, self.claimed.position, Reason.LEFT)
+            self.stopping = self.claimed.position
 
     def _count_items(self, end: End) -> Mapping[str, int] | None:
         """How its items ended; what is open of them when the step fails without them is stopped afterwards."""
@@ -263,6 +272,8 @@ class _Settling:
         return replace(end, reason=Reason.DRAIN) if drained else end
 
     def _publish_failure(self, end: End) -> End:
+        if not self.step.publish_on_failure and self.step.literal:
+            return end
         error = end.error or ErrorInfo("Error", str(end.reason))
         return replace(end, error=self.scope.publish_failure(self.scope.plan.at(self.claimed.position), error))
 

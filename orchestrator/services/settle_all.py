@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from orchestrator.domain.outcome import Outcome, OutcomeKind
 from orchestrator.services.after_commit import now_or_later
 from orchestrator.services.attempt_lines import store_lines
+from orchestrator.services.begun import site_of
 from orchestrator.services.claim import Claimed
 from orchestrator.services.engine import Engine
 from orchestrator.services.settle import settle
@@ -70,7 +71,7 @@ def _success(engine: Engine, done: Done) -> Success | None:
     claimed, outcome = done.claimed, done.outcome
     if outcome.kind is not OutcomeKind.SUCCEEDED or outcome.output_json is None:
         return None
-    site = engine.site(claimed.revision_id, claimed.position)
+    site = site_of(engine, claimed)
     if site is None or site.dependants is None:
         return None
     return Success(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from orchestrator.domain.build import step_of
 from orchestrator.domain.event_names import is_decision, is_name, without_item
 from orchestrator.domain.events import event_of, payload_problems, waits
 from orchestrator.domain.graph import Plan, PlanStep
@@ -62,18 +63,18 @@ def send_signal(
     payload_json = _storable(engine, payload)
     with engine.db.transaction() as conn:
         plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
-        taker = _waiting(conn, plan, run_id, name)
+        named, taker = _waiting(conn, plan, run_id, name)
         # Its row, so that of two decisions before the question, too, the second sees the first.
         facts = runs.load_run(conn, run_id, lock=True)
         if facts.status.terminal:
             raise Conflict(f"the run is {facts.status}: nothing in it waits for an event")
-        _check_payload(_waits_for(plan, name), payload)
+        _check_payload(_waits_for(plan, name) if named is None else named, payload)
         id = signals.insert_signal(conn, run_id, name, payload_json, actor)
         earlier = signals.find_earlier(conn, run_id, name, id)
         if once and earlier is not None and taker is None:
             raise Conflict(f"that was decided by {earlier.actor} at {earlier.sent_at:%Y-%m-%d %H:%M:%S} UTC")
         queues = _give(conn, id, taker)
-        step, item = _what(plan, taker)
+        step, item = _what(plan, named, taker)
         told = {"event": name, "signal": id, "step": step} | ({} if item is None else {"item": item})
         events.record(conn, run_id, "run.signal", told | {"actor": actor}, taker.id if taker is not None else None)
         events.audit(conn, actor, act, "run", run_id, None, told)
@@ -81,16 +82,26 @@ def send_signal(
     return Signaled(id, step, Earlier(earlier.id, earlier.actor, earlier.sent_at) if earlier else None, item)
 
 
-def _waiting(conn: Connection, plan: Plan, run_id: str, name: str) -> Row[Any] | None:
+def _waiting(conn: Connection, plan: Plan, run_id: str, name: str) -> tuple[Sequence[PlanStep] | None, Row[Any] | None]:
+    """What waits for the event: of a function, which may wait for any, those steps that it has begun; and who takes it."""
+    if plan.code:
+        begun = [_begun(row.position, row.item) for row in signals.lock_begun(conn, run_id, name)]
+        return begun, signals.lock_waiting(conn, run_id, [here.position for here in begun], [], name)
     fans = [here.position for here in waits(plan) if here.step.with_items is not None]
     alone = [here.position for here in waits(plan) if here.step.with_items is None]
-    return signals.lock_waiting(conn, run_id, alone, fans, name)
+    return None, signals.lock_waiting(conn, run_id, alone, fans, name)
 
 
-def _what(plan: Plan, taker: Row[Any] | None) -> tuple[str | None, int | None]:
+def _begun(position: int, body: Mapping[str, Any]) -> PlanStep:
+    return PlanStep(position, step_of(body), (), (), {}, False)
+
+
+def _what(plan: Plan, begun: Sequence[PlanStep] | None, taker: Row[Any] | None) -> tuple[str | None, int | None]:
     """The name of the step, and the index of its item."""
     if taker is None:
         return None, None
+    if begun is not None:
+        return next(here.name for here in begun if here.position == taker.position), None
     return plan.at(taker.position).name, index_of(taker.position) if is_item(taker.position) else None
 
 

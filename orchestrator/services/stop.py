@@ -29,7 +29,7 @@ def stop_steps(
     Without `children`, what waits for a sub-workflow comes to its end with it. Lifecycle handlers and
     compensations are left, unless they are asked for; items go with their steps. Dependants' tallies are counted on.
     """
-    limit = plan.extent if handlers else len(plan.steps)
+    limit = plan.extent if handlers else plan.end
     without = halt_items(conn, plan, run_id, reason, running=running, waiting=waiting, children=children)
     stopped = [*without]
     stopped += transition.cancel_unstarted(conn, run_id, reason, limit, waiting=waiting, children=children)

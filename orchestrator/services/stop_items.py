@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from orchestrator.domain.definition import StepKind
+from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import Reason
 from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
@@ -20,7 +21,7 @@ from orchestrator.services.halt_items import cancel_items
 from orchestrator.services.pass_down import pass_down
 from orchestrator.services.revoke import revoke_called
 from orchestrator.services.scope import RunScope
-from orchestrator.store import item_rows, runs, transition
+from orchestrator.store import begun_rows, item_rows, runs, steps, transition
 from orchestrator.store.item_rows import Fan
 
 
@@ -30,14 +31,26 @@ def stop_items(engine: Engine, run_id: str, position: int) -> frozenset[str]:
         fan = item_rows.lock_owner(conn, run_id, position)
         if fan is None or fan.stop is None:
             return frozenset()
-        cancel_items(conn, run_id, Reason(fan.stop), fan.first)
-        item_rows.recount(conn, run_id, fan.first, stopped=True)
         plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
+        if plan.code:
+            _cancel_begun(conn, plan, run_id, Reason(fan.stop))
+        else:
+            cancel_items(conn, run_id, Reason(fan.stop), fan.first)
+            item_rows.recount(conn, run_id, fan.first, stopped=True)
         closing = _go_on(conn, RunScope(engine, conn, plan, run_id), fan)
         freed = freed_queues(conn, plan)
     revoke_called(engine, plan, run_id)
-    below = pass_down(engine, run_id) if plan.at(position).step.kind is StepKind.WORKFLOW else frozenset[str]()
+    kind = plan.at(position).step.kind
+    below = pass_down(engine, run_id) if kind in (StepKind.WORKFLOW, StepKind.CODE) else frozenset[str]()
     return follow_up(engine, run_id, closing) | below | freed
+
+
+def _cancel_begun(conn: Connection, plan: Plan, run_id: str, reason: Reason) -> None:
+    """What a function has begun, and left open as it ended."""
+    steps.lock_all_steps(conn, run_id, 0)
+    transition.cancel_unstarted(conn, run_id, reason, plan.end)
+    transition.cancel_running(conn, run_id, reason, plan.end)
+    begun_rows.recount(conn, run_id)
 
 
 def _go_on(conn: Connection, scope: RunScope, fan: Fan) -> Advanced:

@@ -104,3 +104,29 @@ def reopen_items(
     opened = conn.execute(_REOPEN, {"run_id": run_id, "most": max_attempts, **span(first)}).rowcount
     conn.execute(_BEGIN_ANEW, {"run_id": run_id, "owner": owner, "free": free})
     return opened
+
+
+_ASK_BEGUN = text("""
+UPDATE workflow_run_steps SET cancel_requested_at = coalesce(cancel_requested_at, orchestrator_now())
+WHERE run_id = :run_id AND position = :position
+  AND (status = 'running' OR wait ->> 'for' = 'child' AND status IN ('ready', 'queued', 'waiting'))
+""")
+_CANCEL_BEGUN = text("""
+UPDATE workflow_run_steps SET status = 'canceled', reason = :reason, finished_at = orchestrator_now(),
+  claim_token = NULL, next_attempt_at = NULL, total_deadline_at = NULL, attempt_deadline_at = NULL, wake_at = NULL
+WHERE run_id = :run_id AND position = :position AND status IN ('pending', 'ready', 'queued', 'waiting')
+  AND wait ->> 'for' IS DISTINCT FROM 'child'
+RETURNING id
+""")
+
+
+def cancel_begun(conn: Connection, run_id: str, position: int) -> bool:
+    """pending, ready, queued or waiting -> canceled for one step that a function has begun; whether it was.
+
+    One that runs or has a child is asked to end.
+    """
+    values = {"run_id": run_id, "position": position, "reason": Reason.CANCELED.value}
+    if conn.execute(_CANCEL_BEGUN, values).first() is not None:
+        return True
+    conn.execute(_ASK_BEGUN, values)
+    return False

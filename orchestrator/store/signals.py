@@ -11,7 +11,7 @@ _LOCK = text("""
 SELECT id, position, status = 'waiting' AND wait ->> 'event' = :name AND wait ->> 'signal' IS NULL
   AND (wake_at IS NULL OR wake_at > orchestrator_now()) AS waits
 FROM workflow_run_steps
-WHERE run_id = :run_id AND (position = ANY(:positions) AND status IN ('running', 'waiting') OR position = ANY(:fans))
+WHERE run_id = :run_id AND (position = ANY(:positions) AND finished_at IS NULL OR position = ANY(:fans))
 ORDER BY position FOR UPDATE
 """)
 # Whoever suspends, stops or ends an item holds its step's row, as the caller does. What somebody else holds is being
@@ -30,12 +30,27 @@ def lock_waiting(
     """The first that waits for the event `name`, which has not come: of the steps at `positions`, else of the items of
     the steps at `fans`.
 
-    All of these steps are locked, so that what is being suspended either sees the signal or is seen by it.
+    All of these steps that are open are locked, so that what is being suspended, or is about to be, either sees the
+    signal or is seen by it.
     """
     asked = {"run_id": run_id, "name": name, "fans": list(fans)}
     rows = conn.execute(_LOCK, asked | {"positions": list(positions)}).all()
     found = next((row for row in rows if row.waits), None)
     return found if found is not None or not fans else conn.execute(_ITEM, asked).first()
+
+
+_LOCK_DRIVER = text("SELECT FROM workflow_run_steps WHERE run_id = :run_id AND position = 0 FOR UPDATE")
+_BEGUN = text("""
+SELECT position, item FROM workflow_run_steps WHERE run_id = :run_id AND position > 0 AND position < 1048576
+  AND status IN ('pending', 'ready', 'queued', 'running', 'waiting') AND item -> 'wait_for' ->> 'event' = :name
+ORDER BY position
+""")
+
+
+def lock_begun(conn: Connection, run_id: str, name: str) -> Sequence[Row[Any]]:
+    """The open steps that the run's function has begun to wait for this event; it begins no other meanwhile."""
+    conn.execute(_LOCK_DRIVER, {"run_id": run_id})
+    return conn.execute(_BEGUN, {"run_id": run_id, "name": name}).all()
 
 
 _INSERT = text("""

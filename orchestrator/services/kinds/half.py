@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from orchestrator.domain.definition import Step
 from orchestrator.domain.outcome import Outcome
+from orchestrator.services.begun import attempted
 from orchestrator.services.claim import Claimed, item_scope
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope
@@ -44,7 +45,8 @@ def next_half(engine: Engine, conn: Connection, claimed: Claimed) -> Half | None
         return None
     plan = engine.plans.get(conn, claimed.revision_id)
     scope = RunScope(engine, conn, plan, claimed.run_id, also=item_scope(engine, claimed))
-    step = engine.attempted(plan, claimed.position)
+    step = attempted(engine, plan, claimed)
+    scope.literal = step.literal
     return Half(engine, conn, claimed, step, scope, row.wait, row.now, row.used_up)
 
 
