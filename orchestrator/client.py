@@ -93,7 +93,8 @@ class Orchestrator(Packs, Schedules):
         result. Raises `InvalidDefinition` with all problems, `NotFound`.
         """
         if callable(document):
-            return register_code(self.engine, workflow_of(document), app=app, group=group, actor=acting_user("python"))
+            spec = workflow_of(document)
+            return register_code(self.engine, spec, app=app, group=group, actor=acting_user("python"))
         loaded = document_of(document, self.engine.settings.documents)
         return register(self.engine, loaded, app=app, group=group, actor=acting_user("python"))
 

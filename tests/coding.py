@@ -66,9 +66,7 @@ class Coders(Hands):
         """Position, part, key and status of what is journaled."""
         with self.db.transaction() as conn:
             rows = conn.execute(
-                text(
-                    "SELECT position, part, key, status FROM workflow_journal WHERE run_id = :id ORDER BY position, part"
-                ),
+                text("SELECT position, part, key, status FROM workflow_journal WHERE run_id = :id ORDER BY 1, 2"),
                 {"id": run_id},
             )
             return [(row.position, row.part, row.key, row.status) for row in rows]

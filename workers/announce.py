@@ -42,7 +42,8 @@ def never() -> bool:
 
 
 class Announcer:
-    """Says every few seconds, and when it `changed`, that the process lives; and once what functions it has, and `register`s its workflows."""
+    """Says every few seconds, and when it `changed`, that the process lives; and once what functions it has, and
+    `register`s its workflows."""
 
     def __init__(
         self,

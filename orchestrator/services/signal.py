@@ -83,7 +83,7 @@ def send_signal(
 
 
 def _waiting(conn: Connection, plan: Plan, run_id: str, name: str) -> tuple[Sequence[PlanStep] | None, Row[Any] | None]:
-    """What waits for the event: of a function, which may wait for any, those steps that it has begun; and who takes it."""
+    """Who takes the event; and of a function, which may wait for any, the steps it has begun that wait for this one."""
     if plan.code:
         begun = [_begun(row.position, row.item) for row in signals.lock_begun(conn, run_id, name)]
         return begun, signals.lock_waiting(conn, run_id, [here.position for here in begun], [], name)

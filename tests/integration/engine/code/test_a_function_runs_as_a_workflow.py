@@ -118,7 +118,8 @@ def test_a_map_runs_as_many_at_a_time_as_it_says(coders: Coders) -> None:
         return [ctx.map("double", [{"n": n} for n in range(7)], concurrency=3), *ctx.gather(first)]
 
     run_id = coders.begin(work)
-    coders.settle(*coders.claim())
+    (driver,) = coders.claim()
+    coders.settle(driver)
     begun = coders.statuses(run_id)
     assert sum(status in ("ready", "queued") for status in begun.values()) == 4
     held = coders.claim()
