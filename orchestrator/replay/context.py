@@ -303,7 +303,7 @@ def _outcome(handle: Handle, end: End) -> Any:
         return None
     error = end.error or {"type": "Canceled", "message": "it was canceled"}
     kind = _ERRORS.get(handle.verb, StepFailed)
-    if handle.verb is Verb.CHILD and end.status == "canceled":
+    if handle.verb is Verb.CHILD and (end.status == "canceled" or error["type"] == "ChildCanceled"):
         kind = ChildCanceled
     if handle.verb is Verb.EVENT and error["type"] == "WaitTimeout":
         kind = WaitTimeout

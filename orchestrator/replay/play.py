@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.context import AttemptLink
 from orchestrator.domain.values import describe_exception, storable
-from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, UnstorableValue
+from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, StepFailed, UnstorableValue
 from orchestrator.replay.context import WorkflowContext
 from orchestrator.replay.journal import Changed, Continued, History, Journal, Stop, Suspended
 from orchestrator.replay.program import Program
@@ -89,7 +89,15 @@ def _returned(value: Any, max_bytes: int) -> Turn:
 
 
 def _raised(error: BaseException) -> Raised:
-    return Raised(describe_exception(error), isinstance(error, Fail))
+    """What a step failed with, where the function let that through: as it would be without the function."""
+    told = describe_exception(error)
+    if isinstance(error, StepFailed):
+        told |= {
+            "type": error.type,
+            "message": f"{error.step}: {error.told}",
+            "classes": [error.type, *told["classes"]],
+        }
+    return Raised(told, isinstance(error, Fail))
 
 
 def _told(stop: Stop) -> Turn:

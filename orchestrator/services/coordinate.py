@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from orchestrator.services.advance import advance
 from orchestrator.services.claim import claimed_from
 from orchestrator.services.close import close_run
 from orchestrator.services.dispatch import dispatch, send
+from orchestrator.services.end_item import end_item
 from orchestrator.services.engine import Engine
 from orchestrator.services.fire_schedules import fire_schedules, follow_fires
 from orchestrator.services.halt import apply_halt, follow_up
@@ -131,6 +133,7 @@ def _expire_total(engine: Engine, step_id: str, run_id: str, position: int) -> f
         facts = runs.load_run(conn, run_id)
         scope = RunScope(engine, conn, engine.plans.get(conn, facts.revision_id), run_id)
         step = scope.plan.at(position)
+        fan = item_rows.lock_owner(conn, run_id, 0) if scope.plan.is_begun(position) else None
         what = "its items" if step.step.with_items is not None else "its next attempt"
         error = ErrorInfo("TotalTimeout", f"total_timeout ran out while the step waited for {what}")
         error = scope.publish_failure(step, error)
@@ -139,7 +142,11 @@ def _expire_total(engine: Engine, step_id: str, run_id: str, position: int) -> f
         shown = {"type": error.type, "message": error.message}
         told = {"step": step.name, "reason": Reason.TOTAL_TIMEOUT, "error": shown}
         events.record(conn, run_id, "step.failed", told, step_id)
-        advanced = advance(conn, scope, [Ended(position, StepStatus.FAILED, None, error.as_json())])
+        if fan is not None:
+            ended = end_item(conn, scope, scope.plan.steps[0], fan, StepStatus.FAILED)
+            advanced = replace(ended.closing, others=ended.closing.others | ended.queues)
+        else:
+            advanced = advance(conn, scope, [Ended(position, StepStatus.FAILED, None, error.as_json())])
     stopped = stop_items(engine, run_id, position) if step.step.with_items is not None else frozenset()
     return follow_up(engine, run_id, advanced) | pass_down(engine, run_id) | stopped
 

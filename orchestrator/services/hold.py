@@ -60,6 +60,8 @@ def _lock(conn: Connection, plan: Plan, run_id: str, name: str) -> HeldStep:
 
 def _go_on(conn: Connection, scope: RunScope, step: HeldStep) -> Advanced:
     """A ready step may be sent; a pending one may have been kept from starting at its turn."""
+    if step.status is StepStatus.PENDING and scope.plan.is_begun(step.position):
+        return Advanced()
     if step.status is StepStatus.PENDING:
         return advance(conn, scope, [], [step.position])
     ready = step.status is StepStatus.READY and step.queue is not None

@@ -18,11 +18,12 @@ from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.freed import freed_queues
 from orchestrator.services.halt import follow_up
+from orchestrator.services.mark_begun import Mark, mark_begun
 from orchestrator.services.pass_down import pass_down
 from orchestrator.services.reopen import check_limit, reopen, undone
 from orchestrator.services.scope import RunScope
 from orchestrator.services.stop_items import stop_items
-from orchestrator.store import events, operator_transition, run_transition, runs, steps
+from orchestrator.store import begun_rows, events, operator_transition, run_transition, runs, steps
 from orchestrator.store.reads.steps import unknown_step
 from orchestrator.store.runs import RunFacts
 
@@ -48,6 +49,31 @@ def mark(
     with this output. Raises `NotFound`, `Conflict` when run or step are past it, `InvalidInput` for the output.
     """
     output_json = _checked(engine, status, output)
+    with engine.db.transaction() as conn:
+        plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
+        begun = begun_rows.find_begun(conn, run_id, name) if plan.code else None
+        if begun is not None:
+            scope = RunScope(engine, conn, plan, run_id)
+            told = Mark(begun, name, status, output_json, force, reason, actor)
+            opened, advanced = mark_begun(conn, scope, told)
+    if begun is not None:
+        dispatch(engine, follow_up(engine, run_id, advanced) | pass_down(engine, run_id))
+        return opened
+    return _mark(engine, run_id, name, status, output, output_json, force=force, reason=reason, actor=actor)
+
+
+def _mark(
+    engine: Engine,
+    run_id: str,
+    name: str,
+    status: StepStatus,
+    output: Any,
+    output_json: str | None,
+    *,
+    force: bool,
+    reason: str | None,
+    actor: str,
+) -> int:
     with engine.db.transaction() as conn:
         plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
         rows = steps.lock_all_steps(conn, run_id, plan.end)

@@ -61,6 +61,8 @@ def rerun(
             raise Conflict(f"the run is {origin.status}: only a run that is over can be rerun from a step")
         wanted = _revision(conn, origin, revision)
         plan, earlier = engine.plans.of(wanted), engine.plans.get(conn, origin.revision_id)
+        if names and (plan.code or earlier.code):
+            raise Conflict("the run is one of a function, which begins anew: it cannot be rerun from a step; retry it")
         reuse = _reuse(conn, earlier, plan, run_id, names) if names else None
         new = in_turn(engine, conn, plan, _new_run(engine, plan, earlier, wanted, origin, input))
         runs.insert_run(conn, new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
@@ -16,6 +17,7 @@ from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.halt import follow_up
 from orchestrator.services.reopen import check_limit, reopen, undone
+from orchestrator.services.reopen_begun import reopen_begun
 from orchestrator.services.scope import RunScope
 from orchestrator.store import events, run_transition, runs, steps
 
@@ -29,7 +31,7 @@ def retry(
 
     Opened again: failed, canceled and upstream-failed steps, skipped ones that depend on such (but for those that an
     operator marked so), and succeeded ones whose compensation has undone them; of a step's items, those that failed or
-    were canceled. Each has its attempts anew; their history stays.
+    were canceled; of a function's, see services/reopen_begun.py. Each has its attempts anew; their history stays.
     """
     with engine.db.transaction() as conn:
         opened, advanced = retry_within(conn, engine, run_id, reason, actor, bulk_id)
@@ -52,8 +54,11 @@ def retry_within(
     opened = _to_open(plan, statuses, undone(conn, plan, run_id), _marked(conn, run_id, statuses))
     reopen(conn, plan, run_id, rows, opened)
     run_transition.reopen_run(conn, run_id, plan.definition.timeout)
-    events.act(conn, run_id, "run.retried", "retry", actor, reason, bulk_id=bulk_id, steps=len(opened))
-    return len(opened), _go_on(conn, engine, plan, run_id, opened)
+    begun, queues = reopen_begun(conn, run_id) if plan.code else (0, frozenset())
+    count = len(opened) + begun
+    events.act(conn, run_id, "run.retried", "retry", actor, reason, bulk_id=bulk_id, steps=count)
+    advanced = _go_on(conn, engine, plan, run_id, opened)
+    return count, replace(advanced, others=advanced.others | queues)
 
 
 def _marked(conn: Connection, run_id: str, statuses: Mapping[int, StepStatus]) -> set[int]:

@@ -19,7 +19,7 @@ from orchestrator.store import children, events, run_transition, runs
 from orchestrator.store.runs import NewRun
 
 
-def start_child(engine: Engine, conn: Connection, plan: Plan, run: NewRun) -> Made:
+def start_child(engine: Engine, conn: Connection, plan: Plan, run: NewRun, child_id: str | None = None) -> Made:
     """Insert the run with its steps, in the transaction that lets its parent's step wait for it.
 
     `child_over`: it has ended already. Raises `Conflict` when its workflow's limit refuses it, and `InvalidInput` when
@@ -28,12 +28,29 @@ def start_child(engine: Engine, conn: Connection, plan: Plan, run: NewRun) -> Ma
     run, step_id = in_turn(engine, conn, plan, run), run.parent_step_id
     assert step_id is not None
     runs.insert_run(conn, run)
-    children.link(conn, step_id, run.id)
+    children.link(conn, step_id, run.id, child_id)
     events.record(conn, run.id, "run.started", {"actor": f"{ACTOR} {run.parent_run_id}"})
     if children.paused_parent(conn, run.id) is not None:
         told = "its parent is paused"
         run_transition.move_run(conn, run.id, RunStatus.PAUSED, {RunStatus.RUNNING}, told, with_parent=True)
     return _told(conn, begin(engine, conn, plan, run))
+
+
+def start_named(engine: Engine, conn: Connection, plan: Plan, run: NewRun, child_id: str) -> Made:
+    """The same of a child with a name of its own; the step is attached to one that has it already.
+
+    Two steps that ask for it at the same moment get one child. Who is attached waits for its end, and does not
+    govern it.
+    """
+    step_id = run.parent_step_id
+    assert step_id is not None
+    children.lock_name(conn, run.workflow_id, child_id)
+    there = children.find_named(conn, run.workflow_id, child_id)
+    if there is None:
+        return start_child(engine, conn, plan, run, child_id)
+    children.link(conn, step_id, there.id)
+    children.note_attached(conn, step_id, there.id)
+    return Made(Started(there.id, created=False), Advanced(child_over=children.is_over(conn, there.id)))
 
 
 def go_on_with(engine: Engine, conn: Connection, step_id: str, child_run_id: str) -> Made:

@@ -7,14 +7,13 @@ from orchestrator.store import children, transition
 
 
 def tell_parent(engine: Engine, run_id: str) -> frozenset[str]:
-    """Wake the step that waits for this run, which has ended; the queues to dispatch. Again, it does nothing.
+    """Wake the steps that wait for this run, which has ended; the queues to dispatch. Again, it does nothing.
 
     A transaction of its own after the one that ended the run (docs/adr/0017); what a crash leaves untold, the
     coordinator finds.
     """
     with engine.db.transaction() as conn:
-        waiting = children.lock_parent_step(conn, run_id)
-        if not children.note_told(conn, run_id) or waiting is None:
+        waiting = children.lock_parent_steps(conn, run_id)
+        if not children.note_told(conn, run_id) or not waiting:
             return frozenset()
-        step_id, waits = waiting
-        return frozenset(transition.wake(conn, [step_id]) if waits else ())
+        return frozenset(transition.wake(conn, waiting))

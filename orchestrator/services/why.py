@@ -117,10 +117,18 @@ class _Asked:
                 yield f"'{step.name}' {waits_for(step.wait or {}, self.run.now, step.child)}."
                 if step.child is not None:
                     yield from self._below(step.child["run_id"])
+                elif self.plan.code and step.position == 0:
+                    yield from self._first_begun()
                 elif step.items_total is not None:
                     yield from self._first_item(step)
             case _:
                 yield self._ended(step)
+
+    def _first_begun(self) -> Iterator[str]:
+        """Why the first step that the function has begun has not ended."""
+        first = next((s for p, s in sorted(self.steps.items()) if p > 0 and not s.status.terminal), None)
+        if first is not None:
+            yield from self.step_says(first)
 
     def _first_item(self, step: StepBrief) -> Iterator[str]:
         """Why the first item that has not ended has not."""
@@ -152,6 +160,8 @@ class _Asked:
 
     def _pending(self, step: StepBrief) -> Iterator[str]:
         """Its open sources, and what is at the beginning of the chain."""
+        if self.plan.is_begun(step.position):
+            yield f"'{step.name}' waits for its turn: the function has others of its kind done before it."
         sources = self._open_sources(step.position)
         for source in sources[:_NAMED]:
             yield f"'{step.name}' waits for '{source.name}', which is {source.status}{self._since(source.started_at)}."

@@ -23,6 +23,34 @@ def link(conn: Connection, step_id: str, child_run_id: str, child_id: str | None
     conn.execute(_LINK, {"step_id": step_id, "child_run_id": child_run_id, "child_id": child_id})
 
 
+_LOCK_NAME = text("SELECT pg_advisory_xact_lock(hashtextextended(:workflow_id || ' ' || :child_id, 11))")
+_NAMED = text("""
+SELECT c.id, c.revision_id FROM workflow_children k JOIN workflow_runs c ON c.id = k.child_run_id
+WHERE k.workflow_id = :workflow_id AND k.child_id = :child_id FOR SHARE OF c
+""")
+
+
+def lock_name(conn: Connection, workflow_id: str, child_id: str) -> None:
+    """Let nobody else give this name to a child of the workflow until the transaction ends."""
+    conn.execute(_LOCK_NAME, {"workflow_id": workflow_id, "child_id": child_id})
+
+
+def find_named(conn: Connection, workflow_id: str, child_id: str) -> Row[Any] | None:
+    """The workflow's child of this name; if it has not ended, it does not until the transaction is over."""
+    return conn.execute(_NAMED, {"workflow_id": workflow_id, "child_id": child_id}).first()
+
+
+_ATTACHED = text("""
+UPDATE workflow_run_steps
+SET wait = CAST(CAST(wait AS jsonb) || jsonb_build_object('run_id', CAST(:child_run_id AS text)) AS json) WHERE id = :id
+""")
+
+
+def note_attached(conn: Connection, step_id: str, child_run_id: str) -> None:
+    """Tell the step, which is being suspended, which run it waits for."""
+    conn.execute(_ATTACHED, {"id": step_id, "child_run_id": child_run_id})
+
+
 _LATEST = text("""
 SELECT c.id, c.status, c.final_status, c.input, c.workflow_id, c.revision_id,
   k.attempt <= s.attempt_base AS earlier_life
@@ -77,20 +105,21 @@ def note_told(conn: Connection, child_run_id: str) -> bool:
     return conn.execute(_TOLD, {"id": child_run_id}).first() is not None
 
 
-_PARENT_STEP = text("SELECT parent_step_id FROM workflow_runs WHERE id = :id")
-_LOCK_STEP = text("SELECT status, wait ->> 'run_id' AS waits_for FROM workflow_run_steps WHERE id = :id FOR UPDATE")
+_LOCK_STEPS = text("""
+SELECT id, status = 'waiting' AND wait ->> 'run_id' = CAST(:id AS text) AS waits FROM workflow_run_steps
+WHERE id = ANY(ARRAY(
+  SELECT parent_step_id FROM workflow_runs WHERE id = CAST(:id AS uuid)
+  UNION SELECT parent_step_id FROM workflow_children WHERE child_run_id = CAST(:id AS uuid)))
+ORDER BY run_id, position FOR UPDATE
+""")
 
 
-def lock_parent_step(conn: Connection, child_run_id: str) -> tuple[str, bool] | None:
-    """The step that started the child, locked, and whether it waits for it without a worker; None when there is none.
+def lock_parent_steps(conn: Connection, child_run_id: str) -> list[str]:
+    """The steps that wait for the child without a worker: the one that started it, and those that were attached.
 
-    Locked whatever its status: one that is just being suspended is to be seen as waiting.
+    Locked whatever their status, so that one that is just being suspended is seen as waiting.
     """
-    step_id = conn.execute(_PARENT_STEP, {"id": child_run_id}).scalar()
-    row = conn.execute(_LOCK_STEP, {"id": step_id}).first() if step_id is not None else None
-    if row is None:
-        return None
-    return str(step_id), row.status == "waiting" and row.waits_for == str(child_run_id)
+    return [row.id for row in conn.execute(_LOCK_STEPS, {"id": child_run_id}) if row.waits]
 
 
 _UNTOLD = text(f"""

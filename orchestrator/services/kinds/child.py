@@ -24,7 +24,7 @@ from orchestrator.services.make_room import make_room
 from orchestrator.services.pass_down import pass_to
 from orchestrator.services.scope import RunScope
 from orchestrator.services.start import Made, first_vars
-from orchestrator.services.start_child import go_on_with, start_child
+from orchestrator.services.start_child import go_on_with, start_child, start_named
 from orchestrator.services.start_plain import checked_input
 from orchestrator.store import children, workflows
 from orchestrator.store.runs import NewRun, RunFacts, as_json
@@ -114,7 +114,11 @@ def _new(half: Half, facts: RunFacts, app_id: str, revision: Revision, input: An
     except InvalidInput as error:
         return Turn(failed("InvalidInput", str(error)), _shown(plan, input))
 
+    child_id = half.step.child_id
+
     def begin(conn: Connection) -> Made:
+        if child_id is not None:
+            return start_named(half.engine, conn, plan, run, child_id)
         return start_child(half.engine, conn, plan, run)
 
     return Turn(_suspended(half, run.id, revision.workflow, begin), _shown(plan, checked))
@@ -154,7 +158,7 @@ def _scope(half: Half, parent: RunFacts, revision: Revision, plan: Plan, run: Ne
 
 
 def _suspended(half: Half, run_id: str, workflow: str, begin: Begin) -> Outcome:
-    start = _Start(half.engine, half.claimed.step_id, run_id, begin)
+    start = _Start(half.engine, half.claimed.step_id, begin)
     wait = {"for": "child", "run_id": run_id, "workflow": workflow}
     return Outcome.suspended(wait, also=start.within, then=start.after)
 
@@ -165,7 +169,6 @@ class _Start:
 
     engine: Engine
     step_id: str
-    run_id: str
     begin: Begin
     begun: Made | None = None
 
@@ -183,10 +186,11 @@ class _Start:
         """What is to be stopped is stopped; a parent that was paused in between pauses it; the queues to dispatch."""
         if self.begun is None:
             return frozenset()
-        queues = follow_up(self.engine, self.run_id, replace(self.begun.advanced, child_over=False))
+        run_id = self.begun.started.run_id
+        queues = follow_up(self.engine, run_id, replace(self.begun.advanced, child_over=False))
         if self.begun.waits is not None:
             make_room(self.engine, *self.begun.waits)
-        return queues | pass_to(self.engine, self.run_id)
+        return queues | pass_to(self.engine, run_id)
 
 
 # The second half.

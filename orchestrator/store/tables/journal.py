@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, CheckConstraint, Column, ForeignKey, Integer, SmallInteger, Table, Text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    Integer,
+    SmallInteger,
+    Table,
+    Text,
+)
 
 from orchestrator.store.tables.base import NOW, Id, Instant, metadata
 
@@ -27,6 +38,8 @@ workflow_journal = Table(
     Column("attempt", Integer, nullable=False),
     Column("generation", Integer, nullable=False),
     Column("due_at", Instant),
+    # The order in which entries and ends were written.
+    Column("seq", BigInteger, Identity(), nullable=False),
     Column("at", Instant, nullable=False, server_default=NOW),
     CheckConstraint("part <> 1 OR status IS NOT NULL", name="ended"),
 )
