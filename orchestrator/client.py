@@ -86,8 +86,8 @@ class Orchestrator(Packs, Schedules):
     def register(
         self, document: Document | Callable[..., Any], app: str | None = None, group: str | None = None
     ) -> Registered:
-        """Store a document (a map, YAML or JSON text, or the path of a file) as a new revision, if it is new; or a function
-        that `@workflow` has made a workflow.
+        """Store a document (a map, YAML or JSON text, or the path of a file), or a function that `@workflow` has made a
+        workflow, as a new revision, if it is new.
 
         Text without a line break is taken for a path. What is odd about a valid document is in the `warnings` of the
         result. Raises `InvalidDefinition` with all problems, `NotFound`.

@@ -69,10 +69,7 @@ class Here:
 
     def _note(self, entry: Entry, failed: Try) -> None:
         """Write a failed try down; a wait for the next one ends the turn."""
-        try:
-            self._program.journal.note_try(entry, failed)
-        except Stop as stop:
-            raise self._program.stopped(stop) from None
+        self._program.written(lambda: self._program.journal.note_try(entry, failed))
         if failed.left > _AT_ONCE:
             raise self._program.suspended((), failed.left)
         time.sleep(failed.left)

@@ -126,5 +126,13 @@ class Yielded(Stop):
     """Another driver has the run, or it is over: what this one would do is not to be done."""
 
 
+class Broken(Stop):
+    """The journal could not be written: it is nobody's failure, and `error` says why."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        super().__init__(f"the journal could not be written: {error}")
+
+
 class Changed(Stop):
     """The code asks for something else than the journal has; `str(error)` names the first difference."""

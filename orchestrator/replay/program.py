@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from orchestrator.domain.codes import DRIVER
 from orchestrator.errors import WorkflowMisuse
-from orchestrator.replay.journal import WAITS, Changed, End, Entry, History, Journal, Stop, Suspended, Verb
+from orchestrator.replay.journal import WAITS, Broken, Changed, End, Entry, History, Journal, Stop, Suspended, Verb
 from orchestrator.replay.place import users_line
+
+Written = TypeVar("Written")
 
 
 class Program:
@@ -100,13 +102,19 @@ class Program:
         wanted, self.pending = [*self.pending, *entries], []
         if not wanted:
             return ()
-        try:
-            stored = self.journal.append(wanted)
-        except Stop as stop:
-            raise self.stopped(stop) from None
+        stored = self.written(lambda: self.journal.append(wanted))
         for entry in stored:
             self.history.add(entry)
         return stored
+
+    def written(self, write: Callable[[], Written]) -> Written:
+        """What writing to the journal gave; what keeps it from that ends the turn."""
+        try:
+            return write()
+        except Stop as stop:
+            raise self.stopped(stop) from None
+        except Exception as error:
+            raise self.stopped(Broken(error)) from error
 
     def wait(self, positions: Sequence[int]) -> list[End]:
         """The ends of these entries; stops the turn until all have ended."""
