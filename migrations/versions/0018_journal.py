@@ -115,6 +115,65 @@ BEGIN
 END $$;
 """
 
+# What a turn of a function begins with; nothing when the claim does not hold. First, at position -1, the run: its input,
+# its workflow's name, whether it is asked to stop, the time. Then the journal in the order of the program, into which
+# the ends of steps that the function has begun are copied before. Losing the commit loses nothing.
+HISTORY = f"""
+CREATE FUNCTION orchestrator_history(step uuid, token uuid)
+RETURNS TABLE ("position" int, part int, verb text, name text, key text, status text, value json, error json, line text,
+  generation int, "left" float8)
+LANGUAGE plpgsql {PLANNED} AS $$
+#variable_conflict use_column
+DECLARE
+  p record;
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  SELECT s.run_id, s.attempt, s.cancel_requested_at IS NOT NULL AS stopping, r.input, w.name INTO p
+  FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
+  JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
+  WHERE s.id = step AND s.claim_token = token AND s.lease_expires_at IS NOT NULL;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  RETURN QUERY SELECT -1, 0, ''::text, p.name, ''::text, CASE WHEN p.stopping THEN 'stopping' END, p.input, NULL::json,
+    NULL::text, 0, extract(epoch FROM orchestrator_now())::float8;
+  INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, value, error, attempt, generation)
+  SELECT s.run_id, s.position, 1, j.verb, j.name, j.key, s.status, s.output, s.error, p.attempt, j.generation
+  FROM workflow_run_steps s JOIN workflow_journal j ON j.run_id = s.run_id AND j.position = s.position AND j.part = 0
+  WHERE s.run_id = p.run_id AND s.position > 0 AND s.position < 1048576 AND s.finished_at IS NOT NULL
+    AND NOT EXISTS (SELECT FROM workflow_journal e WHERE e.run_id = s.run_id AND e.position = s.position AND e.part = 1)
+  ON CONFLICT DO NOTHING;
+  RETURN QUERY SELECT j.position, j.part::int, j.verb, j.name, j.key, j.status, j.value, j.error, j.line, j.generation,
+    extract(epoch FROM j.due_at - orchestrator_now())::float8
+  FROM workflow_journal j WHERE j.run_id = p.run_id ORDER BY j.position, j.part;
+END $$;
+"""
+
+# The function begins anew, in the transaction that has suspended its step: what it did and began is forgotten.
+CONTINUE = f"""
+CREATE FUNCTION orchestrator_continue(run uuid, step uuid, content text) RETURNS int
+LANGUAGE plpgsql {PLANNED} AS $$
+DECLARE
+  before int;
+BEGIN
+  before := coalesce((SELECT j.generation FROM workflow_journal j
+    WHERE j.run_id = run AND j.position = 0 AND j.part = 0), 0);
+  WITH begun AS (
+    DELETE FROM workflow_run_steps s WHERE s.run_id = run AND s.position > 0 AND s.position < 1048576 RETURNING s.id
+  ), attempts AS (
+    DELETE FROM workflow_step_attempts a WHERE a.step_id = ANY (ARRAY(SELECT b.id FROM begun b))
+  )
+  DELETE FROM step_logs l WHERE l.run_id = run AND l.step_id = ANY (ARRAY(SELECT b.id FROM begun b));
+  DELETE FROM workflow_journal j WHERE j.run_id = run;
+  INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, value, attempt, generation)
+  SELECT run, 0, 0, 'continue', 'continue', 'continue', 'succeeded', CAST(content AS json), s.attempt, before + 1
+  FROM workflow_run_steps s WHERE s.id = step;
+  UPDATE workflow_run_steps s SET items_open = 0, items_spared = 0, items_first = NULL, items_next = NULL,
+    items_free = NULL, attempt_base = s.attempt_base + s.lost_count, lost_count = 0 WHERE s.id = step;
+  RETURN before + 1;
+END $$;
+"""
+
 # Steps whose turn it is begin as others of them have ended; their queues.
 BEGIN_CALLS = f"""
 CREATE FUNCTION orchestrator_begin_calls(run uuid, owner int) RETURNS TABLE (queue text)
@@ -183,7 +242,7 @@ END $$;
 
 
 def upgrade() -> None:
-    for script in (TABLES, JOURNAL, BEGIN_CALLS, ENDED):
+    for script in (TABLES, JOURNAL, HISTORY, CONTINUE, BEGIN_CALLS, ENDED):
         op.get_bind().exec_driver_sql(script)
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from orchestrator.context import AttemptLink
 from orchestrator.domain.codes import WorkflowSpec
@@ -34,18 +33,15 @@ def drive(
     engine: Engine, claimed: Claimed, link: AttemptLink, log: logging.Logger, guard: Guard, *, ctrl_c: bool
 ) -> Performed:
     """Play a turn of the function. `guard` and `ctrl_c` as `perform` has them."""
-    with engine.db.transaction(lazy=True) as conn:
-        opened = journal.open_turn(conn, claimed.step_id, claimed.token)
-        if opened is None:
-            return Performed(LOST, None)
-        journal.absorb(conn, claimed.run_id, claimed.attempt)
-        history = read_history(journal.read(conn, claimed.run_id), claimed.run_id, opened.input, opened.now)
-    if opened.stopping:
+    rows = journal.read(engine.db, claimed.step_id, claimed.token)
+    if not rows:
+        return Performed(LOST, None)
+    if rows[0].status is not None:
         return Performed(Outcome(OutcomeKind.CANCELED), None)
-    spec = engine.functions.workflows.get(opened.workflow)
+    spec = engine.functions.workflows.get(rows[0].name)
     if spec is None:
-        return Performed(_unknown(engine, opened.workflow), None)
-    turn = _Turn(engine, claimed, opened, spec, history)
+        return Performed(_unknown(engine, rows[0].name), None)
+    turn = _Turn(engine, claimed, rows[0].name, spec, read_history(rows, claimed.run_id))
     try:
         return Performed(turn.play(link, log, guard), None)
     except KeyboardInterrupt as error:
@@ -64,7 +60,7 @@ def _unknown(engine: Engine, name: str) -> Outcome:
 class _Turn:
     engine: Engine
     claimed: Claimed
-    opened: Row[Any]
+    workflow: str
     spec: WorkflowSpec
     history: History
     queues: frozenset[str] = frozenset()
@@ -79,7 +75,7 @@ class _Turn:
                     stored,
                     link,
                     log,
-                    workflow=self.opened.workflow,
+                    workflow=self.workflow,
                     attempt=self.claimed.attempt,
                     max_bytes=self.engine.settings.max_output_bytes,
                 )
@@ -128,6 +124,5 @@ class _Turn:
         return Outcome.suspended(wait, turn.seconds, also, lambda: self.queues)
 
     def _anew(self, conn: Connection, turn: Continued) -> bool:
-        generation = self.history.generation + 1
-        journal.begin_anew(conn, self.claimed.run_id, self.claimed.step_id, generation, turn.input_json)
+        journal.begin_anew(conn, self.claimed.run_id, self.claimed.step_id, turn.input_json)
         return True

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from orchestrator.domain.codes import DRIVER
 from orchestrator.domain.definition import StepKind
@@ -22,7 +22,7 @@ from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope
 from orchestrator.store import journal
 from orchestrator.store.db import calls_in
-from orchestrator.store.journal import NewEntry, Written
+from orchestrator.store.journal import NewEntry, Row, Written
 from orchestrator.store.transition import as_text
 
 
@@ -143,17 +143,17 @@ def _stored(entry: Entry, status: str | None, value: str | None, error: str | No
     return replace(entry, end=End(status, given, json.loads(error) if error is not None else None))
 
 
-def read_history(rows: Iterable[Row[Any]], run_id: str, input: Any, now: float) -> History:
-    """The history that the rows of the journal tell."""
-    history = History(run_id, input, now=now)
-    for row in rows:
+def read_history(rows: Sequence[Row], run_id: str) -> History:
+    """The history that the rows of the journal tell, the first being the run."""
+    history = History(run_id, rows[0].value, now=rows[0].left)
+    for row in rows[1:]:
         if row.position == 0:
             history.input, history.generation = row.value, row.generation
         elif row.part == 0:
             end = End(row.status, row.value, row.error) if row.status is not None else None
             history.add(Entry(row.position, Verb(row.verb), row.name, row.key, row.line or "", end))
         elif row.part == 1:
-            history.ends[row.position] = End(row.status, row.value, row.error)
+            history.ends[row.position] = End(row.status or "", row.value, row.error)
         else:
             history.tries[row.position] = Try(row.part - 1, row.error, row.left)
     return history

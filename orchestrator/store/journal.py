@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, text
 
 from orchestrator.ids import new_ids
-from orchestrator.store.db import Call
+from orchestrator.store.db import Call, Database
 from orchestrator.store.transition import as_text
 
 
@@ -85,41 +85,31 @@ def write(call: Call, run_id: str, step_id: str, token: str | None, entries: Seq
     )
 
 
-_OPENED = text("""
-SELECT r.input, w.name AS workflow, s.wait, s.cancel_requested_at IS NOT NULL AS stopping,
-  extract(epoch FROM orchestrator_now())::float8 AS now
-FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
-JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
-WHERE s.id = :id AND s.claim_token = :token AND s.status = 'running'
-""")
-_ABSORB = text("""
-INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, value, error, attempt, generation)
-SELECT j.run_id, j.position, 1, j.verb, j.name, j.key, s.status, s.output, s.error, :attempt, j.generation
-FROM workflow_journal j JOIN workflow_run_steps s ON s.run_id = j.run_id AND s.position = j.position
-WHERE j.run_id = :run_id AND j.part = 0 AND j.position > 0 AND j.status IS NULL AND s.finished_at IS NOT NULL
-  AND NOT EXISTS (SELECT FROM workflow_journal e WHERE e.run_id = j.run_id AND e.position = j.position AND e.part = 1)
-ON CONFLICT DO NOTHING
-""")
-_READ = text("""
-SELECT position, part, verb, name, key, status, value, error, line, generation,
-  extract(epoch FROM due_at - orchestrator_now())::float8 AS left
-FROM workflow_journal WHERE run_id = :run_id ORDER BY position, part
-""")
+_HISTORY = """
+SELECT "position", part, verb, name, key, status, value, error, line, generation, "left"
+FROM orchestrator_history(%s, %s)
+"""
 
 
-def open_turn(conn: Connection, step_id: str, token: str) -> Row[Any] | None:
-    """What a turn of the function begins with; None when the claim does not hold."""
-    return conn.execute(_OPENED, {"id": step_id, "token": token}).first()
+class Row(NamedTuple):
+    """A part of the journal; the first row, at position -1, is the run: its input, its workflow, `stopping`, the time."""
+
+    position: int
+    part: int
+    verb: str
+    name: str
+    key: str
+    status: str | None
+    value: Any
+    error: Any
+    line: str | None
+    generation: int
+    left: float
 
 
-def absorb(conn: Connection, run_id: str, attempt: int) -> None:
-    """Copy the ends of steps that the function has begun into the journal."""
-    conn.execute(_ABSORB, {"run_id": run_id, "attempt": attempt})
-
-
-def read(conn: Connection, run_id: str) -> Iterable[Row[Any]]:
-    """The journal in the order of the program."""
-    return conn.execute(_READ, {"run_id": run_id})
+def read(db: Database, step_id: str, token: str) -> list[Row]:
+    """What a turn of the function begins with, in the order of the program; nothing when the claim does not hold."""
+    return [Row(*row) for row in db.call(_HISTORY, [step_id, token])]
 
 
 _TRY = """
@@ -159,30 +149,10 @@ def await_ends(conn: Connection, run_id: str, step_id: str, awaited: Sequence[in
     return conn.execute(_SPARE, values).scalar_one() == 0 and bool(awaited)
 
 
-_FORGET = """
-WITH begun AS (
-  DELETE FROM workflow_run_steps WHERE run_id = :run_id AND position > 0 AND position < 1048576 RETURNING id
-), attempts AS (
-  DELETE FROM workflow_step_attempts WHERE step_id IN (SELECT id FROM begun)
-), lines AS (
-  DELETE FROM step_logs WHERE run_id = :run_id AND step_id IN (SELECT id FROM begun)
-), entries AS (
-  DELETE FROM workflow_journal WHERE run_id = :run_id
-)
-UPDATE workflow_run_steps SET items_open = 0, items_spared = 0, items_first = NULL, items_next = NULL,
-  items_free = NULL, attempt_base = attempt_base + lost_count, lost_count = 0 WHERE id = :id
-"""
-_ANEW = """
-INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, value, attempt, generation)
-SELECT run_id, 0, 0, 'continue', 'continue', 'continue', 'succeeded', CAST(:input AS json), attempt, :generation
-FROM workflow_run_steps WHERE id = :id
-"""
-
-
-def begin_anew(conn: Connection, run_id: str, step_id: str, generation: int, input_json: str) -> None:
+def begin_anew(conn: Connection, run_id: str, step_id: str, input_json: str) -> None:
     """Empty the journal, and forget what the function has begun; its next generation has this input."""
-    conn.execute(text(_FORGET), {"run_id": run_id, "id": step_id})
-    conn.execute(text(_ANEW), {"id": step_id, "generation": generation, "input": input_json})
+    anew = text("SELECT orchestrator_continue(:run_id, :id, :input)")
+    conn.execute(anew, {"run_id": run_id, "id": step_id, "input": input_json})
 
 
 def error_text(error: Any) -> str | None:
