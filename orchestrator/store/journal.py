@@ -92,7 +92,7 @@ FROM orchestrator_history(%s, %s)
 
 
 class Row(NamedTuple):
-    """A part of the journal; the first row, at position -1, is the run: its input, its workflow, `stopping`, the time."""
+    """A part of the journal; the first row, at position -1, is the run: its input, workflow, `stopping`, the time."""
 
     position: int
     part: int
