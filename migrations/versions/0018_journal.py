@@ -104,6 +104,9 @@ BEGIN
       items_free = CASE WHEN first IS NULL THEN s.items_free
         ELSE (SELECT t FROM unnest(turns) AS t WHERE t IS NOT NULL LIMIT 1) END
     WHERE s.id = step AND (begun > 0 OR s.items_open IS NULL);
+    -- What came so far was not stopped by the losses before it.
+    UPDATE workflow_run_steps s SET attempt_base = s.attempt_base + s.lost_count, lost_count = 0
+    WHERE s.id = step AND s.lost_count > 0;
   END IF;
   RETURN QUERY SELECT j.position, j.status, CAST(j.value AS text), CAST(j.error AS text), NULL::text
   FROM workflow_journal j WHERE j.run_id = run AND j.position = ANY (positions) AND j.part = 0;

@@ -16,7 +16,8 @@ log = logging.getLogger(__name__)
 def revoke_called(engine: Engine, plan: Plan, run_id: str) -> None:
     """Of a run that was stopped. One that has begun goes on, and its answer is dropped; what does not hear this is
     stopped by the end of its time at the latest."""
-    if not any(is_celery_task(step.step.function) for step in (*plan.steps, *plan.handlers.values())):
+    calls = any(is_celery_task(step.step.function) for step in (*plan.steps, *plan.handlers.values()))
+    if not calls and not plan.code:
         return
     with engine.db.transaction() as conn:
         called = celery_calls.find_canceled_calls(conn, run_id)
