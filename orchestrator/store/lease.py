@@ -85,14 +85,14 @@ def find_overdue_totals(conn: Connection, limit: int) -> Sequence[Row[Any]]:
     return conn.execute(_OVERDUE_TOTALS, {"limit": limit}).all()
 
 
-# Runs whose end is open, and hangs on their deadline.
-_EXPIRES = """status IN ('pending', 'running', 'paused', 'canceling') AND halting IS NULL
-  AND (final_status IS NULL OR (status = 'canceling' AND EXISTS (
-    SELECT FROM workflow_run_steps s WHERE s.run_id = workflow_runs.id AND s.position < workflow_runs.step_count
+# Runs (`r`) whose end is open, and hangs on their deadline.
+EXPIRES = """r.status IN ('pending', 'running', 'paused', 'canceling') AND r.halting IS NULL
+  AND (r.final_status IS NULL OR (r.status = 'canceling' AND EXISTS (
+    SELECT FROM workflow_run_steps s WHERE s.run_id = r.id AND s.position < r.step_count
       AND s.status IN ('pending', 'ready', 'queued', 'running', 'waiting'))))"""
 _OVERDUE_RUNS = text(f"""
-SELECT id FROM workflow_runs WHERE deadline_at <= orchestrator_now() AND {_EXPIRES}
-ORDER BY deadline_at LIMIT :limit
+SELECT r.id FROM workflow_runs r WHERE r.deadline_at <= orchestrator_now() AND {EXPIRES}
+ORDER BY r.deadline_at LIMIT :limit
 """)
 
 
@@ -171,7 +171,7 @@ SELECT extract(epoch FROM least(
       ELSE least(next_attempt_at, wake_at, total_deadline_at) END)
    FROM workflow_run_steps
    WHERE run_id = ANY(ARRAY(SELECT id FROM tree)) AND status IN ('ready', 'queued', 'running', 'waiting')),
-  (SELECT min(deadline_at) FROM workflow_runs WHERE id = ANY(ARRAY(SELECT id FROM tree)) AND {_EXPIRES})
+  (SELECT min(r.deadline_at) FROM workflow_runs r WHERE r.id = ANY(ARRAY(SELECT id FROM tree)) AND {EXPIRES})
   ) - orchestrator_now())::float8
 """)
 
