@@ -90,6 +90,10 @@ class Unreachable(OrchestratorError):
     """Postgres or the broker cannot be reached."""
 
 
+class Troubled(Unreachable):
+    """Postgres answers, and cannot do it now (a statement timeout, no memory or disk left): another try may succeed."""
+
+
 class Locked(OrchestratorError):
     """Another transaction holds a lock for longer than this one may wait for it."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception
-from orchestrator.errors import Unreachable
+from orchestrator.errors import Locked, Unreachable
 from orchestrator.ids import is_id
 from orchestrator.replay.perform import perform
 from orchestrator.services.begun import site_of
@@ -34,6 +34,7 @@ log = logging.getLogger("orchestrator.worker")
 step_log = logging.getLogger("orchestrator.step")
 GROUP_SECONDS = 0.005  # how long a result waits for others to be stored with it
 LATE_SECONDS = 0.5  # a result that waited for as long is stored by the reporter's thread
+AWAY = (Unreachable, Locked)  # Postgres, or what it lets nobody have at this moment
 _TRIES = 3
 _PATIENCE_SECONDS = 300.0  # with an outage of Postgres, in which nobody else can take the attempt either
 
@@ -77,7 +78,7 @@ def _read(entries: Iterable[Sequence[str]]) -> Iterator[Queued]:
 def _claim(desk: Desk, queued: Queued) -> Claimed | None:
     try:
         claimed = claim(desk.engine, [queued], desk.lease)
-    except Unreachable as error:
+    except AWAY as error:
         log.warning("step %s is left to be sent again: %s", queued.step_id, error)
         return None
     return claimed[0] if claimed else None
@@ -103,7 +104,7 @@ class Hand:
         self._desk.reporter.add(f"hand {first.token}", self)
         try:
             self._work(first)
-        except Unreachable as error:
+        except AWAY as error:
             held = [d.claimed.step_id for d in self._done] + [c.step_id for c in self._waiting]
             log.error("steps %s are left to their leases: %s", ", ".join(held), error)
         finally:
@@ -149,7 +150,7 @@ class Hand:
             return
         try:
             self._waiting.extend(claim_ready(self._desk.engine, wanted))
-        except Unreachable as error:
+        except AWAY as error:
             log.warning("ready steps are left to others: %s", error)
 
     def _hold(self) -> None:
@@ -161,7 +162,7 @@ class Hand:
         self._waiting.clear()
         try:
             queues = release(self._desk.engine, given)
-        except Unreachable as error:
+        except AWAY as error:
             log.warning("%d steps not begun are left to their leases: %s", len(given), error)
         else:
             _dispatch(self._desk, queues)
@@ -198,7 +199,7 @@ class Hand:
             return
         try:
             settled = _settle(self._desk, done, take)
-        except Unreachable:
+        except AWAY:
             self._done = done
             raise
         self._waiting.extend(settled.next)
@@ -223,7 +224,7 @@ class Hand:
 def _dispatch(desk: Desk, queues: Iterable[str]) -> None:
     try:
         dispatch(desk.engine, queues)
-    except Unreachable as error:
+    except AWAY as error:
         log.warning("ready steps are left to the coordinator: %s", error)
     except Exception:  # noqa: BLE001 - the step this worker goes on with must not be dropped for others
         log.exception("ready steps are left to the coordinator")
@@ -248,7 +249,7 @@ def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: Gu
     for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
         try:
             return perform(desk.engine, claimed, live, step_log, guard, ctrl_c=False)
-        except Unreachable:  # before the function was called: nothing it raises comes out of `perform`
+        except AWAY:  # before the function was called: nothing it raises comes out of `perform`
             if last:
                 raise
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - must end the step, not the worker
@@ -262,7 +263,7 @@ def _settle(desk: Desk, done: Sequence[Done], take: Take | None) -> SettledAll:
     for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
         try:
             settled = settle_all(desk.engine, done, take)
-        except Unreachable:
+        except AWAY:
             if last:
                 raise
         except Exception as error:  # noqa: BLE001 - what cannot be stored becomes a failure that can

@@ -15,7 +15,7 @@ from orchestrator.domain.expressions import compile_template
 from orchestrator.domain.masking import Masker
 from orchestrator.domain.outcome import ErrorInfo, Keep, Outcome
 from orchestrator.domain.values import storable
-from orchestrator.errors import Unreachable, UnstorableValue
+from orchestrator.errors import Locked, Unreachable, UnstorableValue
 from orchestrator.ids import is_id
 from orchestrator.services.claim import claimed_from
 from orchestrator.services.engine import Engine
@@ -65,7 +65,7 @@ def settle_answered(engine: Engine, done: Sequence[Done]) -> SettledAll:
     """
     try:
         return settle_all(engine, done)
-    except Unreachable:
+    except (Unreachable, Locked):
         raise
     except Exception as error:
         if len(done) > 1:

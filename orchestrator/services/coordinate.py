@@ -16,7 +16,7 @@ from sqlalchemy import Row
 from orchestrator.domain.cascade import Ended
 from orchestrator.domain.outcome import ErrorInfo, Outcome
 from orchestrator.domain.states import Reason, StepStatus
-from orchestrator.errors import Locked, Unreachable
+from orchestrator.errors import Locked, Troubled, Unreachable
 from orchestrator.services.admit import admit
 from orchestrator.services.advance import advance
 from orchestrator.services.claim import claimed_from
@@ -61,10 +61,10 @@ def do(engine: Engine, duties: Iterable[Duty]) -> None:
     for duty in duties:
         try:
             queues.update(duty(engine))
+        except (Locked, Troubled) as error:
+            log.warning("the coordinator's duty '%s' is left to the next tick: %s", duty.__name__, error)
         except Unreachable:
             raise
-        except Locked as error:
-            log.warning("the coordinator's duty '%s' is left to the next tick: %s", duty.__name__, error)
         except Exception:  # noqa: BLE001 - one broken row must not stop the coordinator; the next tick tries again
             log.exception("the coordinator's duty '%s' failed; it is tried again at the next tick", duty.__name__)
     dispatch(engine, queues)
@@ -82,11 +82,11 @@ def _each(acts: Iterable[Act]) -> set[str]:
             continue
         try:
             queues.update(act())
-        except Unreachable:
-            raise
-        except Locked as error:
+        except (Locked, Troubled) as error:
             locked.add(run_id)
             log.warning("run %s is left to the next tick: %s", run_id, error)
+        except Unreachable:
+            raise
         except Exception:  # noqa: BLE001 - one broken row must not keep the others waiting
             log.exception("run %s: the coordinator could not do its duty; it is tried again at the next tick", run_id)
     return queues

@@ -63,6 +63,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=pool_size,
             json_serializer=None,
+            hide_parameters=True,  # an error's text is logged, and values are nobody's business
             connect_args={"application_name": application_name, "connect_timeout": 10, **_NOTICED},
         )
         event.listen(engine, "connect", _ids_as_text)

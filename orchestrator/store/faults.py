@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from psycopg2 import Error as DriverError
 from sqlalchemy.exc import DBAPIError
 
-from orchestrator.errors import Locked, OrchestratorError, Unreachable
+from orchestrator.errors import Locked, OrchestratorError, Troubled, Unreachable
 
 _NOT_MIGRATED = ("42P01", "42703", "42883")  # undefined table, column, function (SQLSTATE)
 _NOT_ALLOWED = "42501"
 _LOCKED = "55P03"  # lock_not_available: lock_timeout ran out
+# What the statement is not to blame for: rolled back for others' sake, out of memory, disk or connections, canceled
+# (a statement_timeout among them), shutting down, input and output; and a primary that has just become a standby.
+_TROUBLES = ("40", "53", "57", "58", "25006")
 
 
 @contextmanager
@@ -29,7 +32,7 @@ def told_in_words() -> Iterator[None]:
 
 def in_words(error: DBAPIError | DriverError, *, lost: bool) -> OrchestratorError | None:
     """`Unreachable` for a connection that was `lost` and for a database without our tables, `Locked` for a
-    `lock_timeout` that ran out; None for other errors.
+    `lock_timeout` that ran out, `Troubled` where another try may succeed; None for other errors.
     """
     message, code = one_line(error), sqlstate(error)
     if code in _NOT_MIGRATED:
@@ -40,7 +43,11 @@ def in_words(error: DBAPIError | DriverError, *, lost: bool) -> OrchestratorErro
         return OrchestratorError(f"the database user may not do this: {message}")
     if code == _LOCKED:
         return Locked(f"another transaction holds a lock that this one waits for ({message})")
-    return Unreachable(f"the connection to Postgres broke: {message}") if lost else None
+    if lost:
+        return Unreachable(f"the connection to Postgres broke: {message}")
+    if code is not None and code.startswith(_TROUBLES):
+        return Troubled(f"Postgres could not do it now: {message}")
+    return None
 
 
 def sqlstate(error: Exception) -> str | None:

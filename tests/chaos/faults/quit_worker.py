@@ -1,0 +1,18 @@
+"""A worker is stopped by force, in whatever order its processes get to know."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from contextlib import suppress
+
+from tests.chaos.world import World
+
+
+def quit_worker(world: World) -> None:
+    old = world.random.choice(world.workers)
+    old.popen.send_signal(signal.SIGQUIT)
+    with suppress(subprocess.TimeoutExpired):
+        old.popen.wait(3)
+    world.forget(old)
+    world.replenish()

@@ -1,0 +1,57 @@
+"""What must not have grown: keys of the broker, connections to Postgres, memory of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import psutil
+
+from tests.chaos.world import World
+
+# Bindings of queues, and what a worker has fetched and not acknowledged.
+_KEYS = ("_kombu.binding", "unacked")
+_GROWTH = 60 << 20
+
+
+class Flat:
+    """Looks once when all is quiet, and again at the end."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._memory = _memory(world)
+
+    def faults(self) -> Iterator[str]:
+        with self.world.broker() as client:
+            keys = {key.decode() for key in client.keys("*")}
+            left = {key for key in keys if not key.startswith(_KEYS)}
+            waiting = {key: client.llen(key) for key in left if client.type(key) == b"list"}
+        if left - waiting.keys() or sum(waiting.values()) > 20:
+            yield f"the broker holds {left} {waiting}"
+        yield from self._connections()
+        for pid, size in _memory(self.world).items():
+            if size > self._memory.get(pid, size) + _GROWTH:
+                yield f"process {pid} has grown from {self._memory[pid] >> 20} to {size >> 20} MiB"
+
+    def _connections(self) -> Iterator[str]:
+        """Two for each pool process, three for its parent, two for a beat; the web process and we have a few."""
+        most = {
+            "orchestrator-worker": len(self.world.workers) * 7,
+            "orchestrator-beat": len(self.world.beats) * 2,
+        }
+        found = self.world.rows(
+            "SELECT application_name AS name, count(*) AS n FROM pg_stat_activity WHERE datname = current_database()"
+            " GROUP BY 1"
+        )
+        for row in found:
+            if row.n > most.get(row.name, 15):
+                yield f"{row.name} holds {row.n} connections"
+
+
+def _memory(world: World) -> dict[int, int]:
+    """Bytes by process."""
+    found: dict[int, int] = {}
+    for process in world.living():
+        with suppress(psutil.Error):
+            found[process.pid] = process.memory_info().rss
+    return found

@@ -1,0 +1,108 @@
+"""A world with users, faults that strike it, and what must be true afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError
+
+from orchestrator.errors import Unreachable
+from orchestrator.services.check import Patience, Report, _Looking
+from tests.chaos.driver import Driver
+from tests.chaos.faults.cut_connections import cut_connections
+from tests.chaos.faults.double_messages import double_messages
+from tests.chaos.faults.flush_broker import flush_broker
+from tests.chaos.faults.kill_pool_process import kill_pool_process
+from tests.chaos.faults.lose_messages import lose_messages
+from tests.chaos.flat import Flat
+from tests.chaos.hidden import shown_secrets
+from tests.chaos.invariants import check_all
+from tests.chaos.world import World, world
+from tests.support import wait_for
+
+Fault = Callable[[World], None]
+BESIDE: tuple[Fault, ...] = (kill_pool_process, flush_broker, cut_connections, lose_messages, double_messages)
+REST_SECONDS = 60.0
+
+
+class Storm:
+    """Faults one after the other, in the order that the world's seed gives."""
+
+    def __init__(self, world: World, driver: Driver) -> None:
+        self.world, self.driver = world, driver
+
+    def strike(self, fault: Fault, beside: Fault | None = None) -> None:
+        self.world.tell(" and ".join(one.__name__ for one in (fault, beside) if one is not None))
+        self.world.replenish()
+        with ThreadPoolExecutor(1) as other:
+            second = other.submit(beside, self.world) if beside is not None else None
+            fault(self.world)
+            if second is not None:
+                second.result()
+        self.world.replenish()
+
+    def look(self) -> None:
+        """What can never be is not so, in the middle of it all."""
+        with suppress(Unreachable, DBAPIError):
+            looking = _Looking(self.world.engine.db, Patience(), Report())
+            found = list(looking.sure())
+            assert not found, found
+
+
+def quiet(world: World, driver: Driver) -> None:
+    """Everything that was broken is whole again, nobody starts runs, and all come to their end."""
+    world.calm()
+    world.replenish()
+    driver.stop()
+    for process in [*world.workers, *world.beats]:
+        world._ready(process)
+
+    def over() -> bool:
+        with suppress(Unreachable, DBAPIError):
+            return not driver.cases.keys() - driver.ended().keys()
+        return False
+
+    wait_for(over, REST_SECONDS, what="all runs have ended")
+    driver.look()
+
+
+def storm(
+    folder: Path, seed: int, faults: Sequence[Fault], seconds: float, *, rate: float = 4.0, pace: float = 1.0
+) -> list[str]:
+    """Let faults strike for `seconds`, in rounds of all of them; all that is wrong afterwards."""
+    with world(folder, seed, pace=pace) as made:
+        made.add_web()
+        made.replenish()
+        for process in [*made.workers, *made.beats]:
+            made._ready(process)
+        flat = Flat(made)
+        driver = Driver(made, rate)
+        driver.begin()
+        try:
+            strike_all(Storm(made, driver), faults, seconds)
+        finally:
+            driver.halt()
+        quiet(made, driver)
+        found = [*check_all(made, driver.cases), *flat.faults(), *shown_secrets(made)]
+        left = made.stop_processes()
+        made.tell(f"{len(driver.cases)} runs, {len(made.processes)} processes")
+        return found + [f"left running: {process}" for process in left]
+
+
+def strike_all(storm: Storm, faults: Sequence[Fault], seconds: float) -> None:
+    """In an order that the seed gives, a few of them two at a time."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        order = list(faults)
+        storm.world.random.shuffle(order)
+        for fault in order:
+            if time.monotonic() > ends:
+                return
+            beside = storm.world.random.choice(BESIDE) if storm.world.random.random() < 0.3 else None
+            storm.strike(fault, beside)
+            storm.world.last(0, 0.5)
+            storm.look()

@@ -1,0 +1,287 @@
+"""A small installation of its own, to be destroyed: servers, workers, beats and a web process."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import psycopg2
+import redis
+from sqlalchemy.engine import make_url
+
+from orchestrator.domain.roles import Role
+from orchestrator.embedded import cluster
+from orchestrator.embedded.guardian import Guardian
+from orchestrator.embedded.place import folder_for_tests
+from orchestrator.embedded.servers import Servers
+from orchestrator.errors import OrchestratorError, Unreachable
+from orchestrator.services.tokens import create_token
+from orchestrator.store.migrate import upgrade
+from tests.chaos import start, weather
+from tests.chaos.steps import JOURNAL
+from tests.chaos.weather import Weather
+from tests.integration.workers.fleet import Fleet, Process
+from tests.support import wait_for
+
+LEASE = 3.0
+# Short, so that much happens in little time. Nothing is poison here: a step may be lost as often as it takes.
+PACE = {"LEASE_SECONDS": f"{LEASE}", "TICK_SECONDS": "0.2", "RESEND_SECONDS": "1", "TIMEOUT_GRACE_SECONDS": "1"}
+CONNECTIONS = 80
+SECRET = "planted-5ecret-value"
+MARK = "CHAOS_WORLD"  # in the environment of all its processes
+
+# Every move of a status, written down in the transaction that makes it.
+_MOVES = """
+CREATE TABLE chaos_moves (number bigint GENERATED ALWAYS AS IDENTITY, at timestamptz DEFAULT clock_timestamp(),
+  kind text, id uuid, was text, became text);
+CREATE FUNCTION chaos_note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO chaos_moves (kind, id, was, became) VALUES (TG_ARGV[0], OLD.id, OLD.status, NEW.status);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER chaos_steps AFTER UPDATE ON workflow_run_steps FOR EACH ROW
+  WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION chaos_note('step');
+CREATE TRIGGER chaos_runs AFTER UPDATE ON workflow_runs FOR EACH ROW
+  WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION chaos_note('run');
+"""
+
+
+class World(Fleet):
+    """`workers`, `beats` and `webs` are those that are to live; `seed` is of all that is left to chance. `pace`: how
+    long faults last, as a share of the usual."""
+
+    def __init__(self, servers: Servers, folder: Path, seed: int, pace: float = 1.0) -> None:
+        self.servers, self.random, self.seed, self.pace = servers, random.Random(seed), seed, pace
+        self.mark = secrets.token_hex(8)
+        self.workers: list[Process] = []
+        self.beats: list[Process] = []
+        self.webs: list[Process] = []
+        self.crashes: list[float] = []  # when Postgres was stopped without a checkpoint
+        self.told: list[str] = []
+        super().__init__(servers.urls.database_url, servers.urls.broker_url, folder)
+        self.environment |= {
+            **{f"ORCHESTRATOR_{name}": value for name, value in PACE.items()},
+            "ORCHESTRATOR_FUNCTIONS": "tests.chaos.steps",
+            "ORCHESTRATOR_MAX_LOST": "1000",
+            "ORCHESTRATOR_SECRET_PLANTED": SECRET,
+            "SECRET_KEY": secrets.token_hex(16),
+            JOURNAL: self.journal,
+            MARK: self.mark,
+            weather.FILE: str(folder / "weather"),
+        }
+        self.calm()
+        self._port, self._token = 0, ""
+        self._ended = threading.Event()
+        self._postman = threading.Thread(target=self._deliver, daemon=True)
+        self._postman.start()
+
+    def tell(self, what: str) -> None:
+        """For whoever reads the output of a failed test."""
+        self.told.append(f"{time.monotonic():.2f} {what}")
+
+    def last(self, least: float, most: float) -> None:
+        """Let a fault go on for so many seconds."""
+        time.sleep(self.random.uniform(least, most) * self.pace)
+
+    def calm(self) -> None:
+        """Every message arrives once, at once."""
+        Weather().write(self.folder / "weather")
+
+    def blow(self, weather: Weather) -> None:
+        weather.write(self.folder / "weather")
+
+    # Processes.
+
+    def _start(
+        self, program: str, options: Sequence[str], settings: Mapping[str, str], app: str = "workers.app"
+    ) -> Process:
+        own = {f"ORCHESTRATOR_{name}": value for name, value in settings.items() if not name.startswith("CHAOS_")}
+        own |= {name: value for name, value in settings.items() if name.startswith("CHAOS_")}
+        return self._launch(program, ["-A", app, program, *options], own)
+
+    def _launch(self, name: str, words: Sequence[str], own: Mapping[str, str]) -> Process:
+        log = self.folder / f"{len(self.processes)}-{name}.log"
+        with log.open("wb") as output:
+            popen = subprocess.Popen(
+                [sys.executable, str(start.__file__), *words],
+                cwd=start.ROOT,
+                env={**os.environ, **self.environment, **own},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.processes.append(Process(popen, log))
+        return self.processes[-1]
+
+    def add_worker(self, *, ready: bool = False, **settings: str) -> Process:
+        """A worker of two processes; with `ready`, once it has announced itself."""
+        name = f"w{len(self.processes)}@%h"
+        options = ["-c", "2", "-P", "prefork", "--without-gossip", "--without-mingle", "-n", name]
+        made = self._start("worker", options, settings)
+        self.workers.append(made)
+        return self._ready(made) if ready else made
+
+    def add_beat(self, *, ready: bool = False) -> Process:
+        made = self._start("beat", ["-l", "INFO"], {})
+        self.beats.append(made)
+        return self._ready(made) if ready else made
+
+    def add_web(self) -> Process:
+        """The web process, where a token of an operator opens it."""
+        if not self._token:
+            self._port = _free_port()
+            self._token = create_token(self.engine.db, "chaos", Role.ADMIN).token
+        words = ["web.app:create_app()", f"--bind=127.0.0.1:{self._port}", "--threads=4", "--graceful-timeout=2"]
+        self.webs.append(self._launch("web", [*words, "--no-control-socket"], {}))
+        return self.webs[-1]
+
+    @property
+    def web(self) -> tuple[str, str]:
+        """Where the REST interface is, and a token for it."""
+        return f"http://127.0.0.1:{self._port}/api/v1", self._token
+
+    def _ready(self, process: Process) -> Process:
+        def announced() -> bool:
+            assert process.popen.poll() is None, process.said()
+            with suppress(Unreachable):
+                return bool(self.rows("SELECT FROM workers WHERE pid = :pid", pid=process.pid))
+            return False
+
+        wait_for(announced, 60, what=f"{process.log.name} is ready")
+        return process
+
+    def kill(self, process: Process) -> None:
+        """The process and all it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.popen.wait()
+        self.forget(process)
+
+    def forget(self, process: Process) -> None:
+        """It is not to live any more."""
+        for kind in (self.workers, self.beats, self.webs):
+            if process in kind:
+                kind.remove(process)
+
+    def replenish(self) -> None:
+        """Two workers, a beat and a web process live."""
+        for kind in (self.workers, self.beats, self.webs):
+            kind[:] = [process for process in kind if process.popen.poll() is None]
+        while len(self.workers) < 2:
+            self.add_worker()
+        if not self.beats:
+            self.add_beat()
+        if not self.webs and self._token:
+            self.add_web()
+
+    # Servers.
+
+    def broker(self) -> redis.Redis:
+        return redis.Redis.from_url(self.broker_url, socket_timeout=2, socket_connect_timeout=2)
+
+    def stop_server(self, name: str, how: signal.Signals) -> None:
+        """Stop Postgres or Valkey; it is down when this returns."""
+        if name == "postgres" and how is not signal.SIGINT:
+            self.crashes.append(time.monotonic())
+        server = self.servers._running[name]
+        server.process.send_signal(how)
+        try:
+            server.process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.process.pid, signal.SIGKILL)
+            server.process.wait()
+
+    def start_server(self, name: str) -> None:
+        self.servers.revive(name)
+
+    def statement(self, sql: str) -> None:
+        """As an administrator, on a connection of its own that bears no limits."""
+        url = make_url(self.database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        connection = psycopg2.connect(url, connect_timeout=5, options="-c statement_timeout=0")
+        connection.autocommit = True
+        try:
+            connection.cursor().execute(sql)
+        finally:
+            connection.close()
+
+    def _deliver(self) -> None:
+        """Bring late messages to their queues."""
+        while not self._ended.wait(0.05):
+            with suppress(redis.RedisError), self.broker() as client:
+                for member in client.zrangebyscore(weather.LATE, 0, time.monotonic()):
+                    if client.zrem(weather.LATE, member):
+                        queue, message = json.loads(member)
+                        client.lpush(queue, message)
+
+    # The end.
+
+    def living(self) -> list[psutil.Process]:
+        """Processes of this world, the servers apart."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def stop_processes(self) -> list[psutil.Process]:
+        """Stop all in good order; those that are left."""
+        for process in self.processes:
+            if process.popen.poll() is None:
+                process.popen.terminate()
+        for process in self.processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.popen.wait(20)
+        return self.living()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._postman.join(5)
+        print(f"CHAOS_SEED={self.seed}", *self.told, sep="\n")  # noqa: T201
+        super().end()
+        for process in self.living():
+            with suppress(psutil.Error):
+                process.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def world(folder: Path, seed: int, *, pace: float = 1.0, durable: bool = False) -> Iterator[World]:
+    """A world with nobody in it yet."""
+    place = Path(folder_for_tests()) / f"orchestrator-chaos-{secrets.token_hex(4)}"
+    guardian = Guardian.start(remove=place)
+    kept = cluster._SETTINGS["max_connections"]
+    cluster._SETTINGS["max_connections"] = str(CONNECTIONS)
+    servers = Servers(place, durable=durable, guardian=guardian)
+    made: World | None = None
+    try:
+        servers.start()
+        upgrade(servers.urls.database_url)
+        made = World(servers, folder, seed, pace)
+        made.statement(_MOVES)
+        yield made
+    finally:
+        if made is not None:
+            made.end()
+        with suppress(OrchestratorError):
+            servers.stop()
+        cluster._SETTINGS["max_connections"] = kept
+        guardian.close()
