@@ -33,6 +33,10 @@ test: check ## the checks and all tests (options: ARGS="-k words", JOBS=3)
 soak: .venv/dev.stamp ## all tests with long hunts and fresh random examples, 10 times as many (options: SOAK=10)
 	ORCHESTRATOR_TEST_SOAK=$(SOAK) $(BIN)/pytest -q -n $(JOBS) --dist worksteal $(ARGS)
 
+.PHONY: chaos
+chaos: .venv/dev.stamp ## destroy an installation under load for 8 minutes, and prove that nothing is lost (options: CHAOS_SEED=, CHAOS_SECONDS=)
+	CHAOS_SECONDS=$(or $(CHAOS_SECONDS),400) $(BIN)/pytest -q -m chaos tests/chaos $(ARGS)
+
 .PHONY: check
 check: .venv/dev.stamp ## lint, formatting and types
 	$(BIN)/ruff check .

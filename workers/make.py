@@ -9,7 +9,7 @@ from kombu import Exchange, Queue
 
 from orchestrator.config import ALL_QUEUES, Config
 from orchestrator.services.engine import DEFAULT_QUEUE
-from workers import beat
+from workers import beat, consumer
 from workers.console import Console
 from workers.lifecycle import Lifecycle
 from workers.tasks import register_tasks
@@ -42,6 +42,7 @@ def celery_settings(config: Config) -> dict[str, Any]:
         "task_acks_late": False,
         "task_default_queue": DEFAULT_QUEUE,
         "task_queues": [Queue(name, Exchange(name), name) for name in _first_queues(config)],
+        "worker_consumer": f"{consumer.__name__}:{consumer.SoonBack.__name__}",
         "worker_prefetch_multiplier": 1,
         "worker_proc_alive_timeout": 60.0,  # a fresh interpreter on a busy machine needs more than Celery's 4 s
         "worker_send_task_events": False,

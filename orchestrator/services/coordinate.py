@@ -222,19 +222,22 @@ def forget_results(engine: Engine) -> set[str]:
 
 
 def resend(engine: Engine) -> set[str]:
-    """Steps no worker has claimed for a while are sent again, if their queue has run dry: their message is lost.
+    """Steps no worker has claimed for a while are sent again, as many as the broker has too few messages for.
 
-    While messages wait in the broker nothing is sent twice, however slow the workers.
+    The others are lost, or some worker has fetched them and is busy with another step; they are those sent first, for
+    a broker gives away messages in their order. What waits in the broker is not sent twice, however slow the workers.
     """
     for queue in lease.queues_with_queued(engine.db):
-        if not engine.transport.depth(queue):
-            _resend(engine, queue)
+        queued = lease.count_queued(engine.db, queue)
+        missing = queued - (engine.transport.depth(queue) or 0)
+        if missing > 0:
+            _resend(engine, queue, missing)
     return set()
 
 
-def _resend(engine: Engine, queue: str) -> None:
+def _resend(engine: Engine, queue: str, missing: int) -> None:
     with engine.db.transaction() as conn:
-        rows = lease.take_unanswered(conn, queue, engine.settings.resend)
+        rows = lease.take_unanswered(conn, queue, engine.settings.resend, missing)
     if rows:
         log.info("queue %s: %d messages were lost or are slow; sent again", queue, len(rows))
         send(engine, queue, [Queued(row.id, row.claim_token) for row in rows])

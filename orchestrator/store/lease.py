@@ -106,15 +106,21 @@ UPDATE workflow_run_steps SET queued_at = orchestrator_now()
 WHERE id = ANY(ARRAY(
   SELECT id FROM workflow_run_steps
   WHERE status = 'queued' AND queue = :queue AND queued_at <= orchestrator_now() - make_interval(secs => :after)
-  FOR UPDATE SKIP LOCKED
+  ORDER BY queued_at LIMIT :most FOR UPDATE SKIP LOCKED
 ))
 RETURNING id, claim_token
 """)
 
 
-def take_unanswered(conn: Connection, queue: str, after: float) -> Sequence[Row[Any]]:
-    """Queued steps no worker has claimed for `after` seconds, to be sent once more; their wait starts anew."""
-    return conn.execute(_UNANSWERED, {"queue": queue, "after": after}).all()
+def take_unanswered(conn: Connection, queue: str, after: float, most: int) -> Sequence[Row[Any]]:
+    """Queued steps no worker has claimed for `after` seconds, to be sent once more, at most so many, those that wait
+    longest; their wait starts anew."""
+    return conn.execute(_UNANSWERED, {"queue": queue, "after": after, "most": most}).all()
+
+
+def count_queued(db: Database, queue: str) -> int:
+    """How many steps of a queue the broker has."""
+    return int(db.call("SELECT count(*) FROM workflow_run_steps WHERE status = 'queued' AND queue = %s", [queue])[0][0])
 
 
 # Each part has an index that is made for it, so it can only be planned in one way; planning takes longer than asking.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 
 import psutil
@@ -208,7 +209,7 @@ class World(Fleet):
         self.servers.revive(name)
 
     def statement(self, sql: str) -> None:
-        """As an administrator, on a connection of its own that bears no limits."""
+        """As an administrator, on a connection that bears no limits; raises psycopg2's `OperationalError`."""
         url = make_url(self.database_url).set(drivername="postgresql").render_as_string(hide_password=False)
         connection = psycopg2.connect(url, connect_timeout=5, options="-c statement_timeout=0")
         connection.autocommit = True
@@ -247,11 +248,14 @@ class World(Fleet):
                 process.popen.wait(20)
         return self.living()
 
-    def end(self) -> None:
+    def end(self, *, quiet: bool = False) -> None:
+        """Kill everything; unless `quiet`, tell what was done and what all said."""
         self._ended.set()
         self._postman.join(5)
-        print(f"CHAOS_SEED={self.seed}", *self.told, sep="\n")  # noqa: T201
-        super().end()
+        if not quiet:
+            print(f"CHAOS_SEED={self.seed}", *self.told, sep="\n")  # noqa: T201
+        with redirect_stdout(io.StringIO()) if quiet else nullcontext():
+            super().end()
         for process in self.living():
             with suppress(psutil.Error):
                 process.kill()
@@ -264,13 +268,13 @@ def _free_port() -> int:
 
 
 @contextmanager
-def world(folder: Path, seed: int, *, pace: float = 1.0, durable: bool = False) -> Iterator[World]:
+def world(folder: Path, seed: int, *, pace: float = 1.0, quiet: bool = False) -> Iterator[World]:
     """A world with nobody in it yet."""
     place = Path(folder_for_tests()) / f"orchestrator-chaos-{secrets.token_hex(4)}"
     guardian = Guardian.start(remove=place)
     kept = cluster._SETTINGS["max_connections"]
     cluster._SETTINGS["max_connections"] = str(CONNECTIONS)
-    servers = Servers(place, durable=durable, guardian=guardian)
+    servers = Servers(place, durable=False, guardian=guardian)
     made: World | None = None
     try:
         servers.start()
@@ -280,8 +284,8 @@ def world(folder: Path, seed: int, *, pace: float = 1.0, durable: bool = False) 
         yield made
     finally:
         if made is not None:
-            made.end()
+            made.end(quiet=quiet)
         with suppress(OrchestratorError):
             servers.stop()
         cluster._SETTINGS["max_connections"] = kept
-        guardian.close()
+        guardian.join(30)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import Unreachable
+from orchestrator.errors import Locked, Troubled, Unreachable
 from orchestrator.functions import load_modules
 from orchestrator.ids import new_token
 from orchestrator.services.engine import Engine, Settings
@@ -106,6 +106,19 @@ def test_an_outcome_is_stored_when_postgres_is_back(desk: Desk, sent: Sent, monk
     work(desk, sent)
     assert statuses(desk, run_id) == {"a": "succeeded", "b": "succeeded"}
     assert len(calls) == 2 + 2
+
+
+@pytest.mark.parametrize("trouble", [Troubled("canceling statement due to statement timeout"), Locked("by somebody")])
+def test_an_outcome_is_stored_however_often_postgres_cannot_do_it(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    """More often than a fault of the outcome's own is tried."""
+    monkeypatch.setattr(executor, "_tries", lambda seconds: iter([False] * 9 + [True]))
+    calls = failing(monkeypatch, "settle_all", [trouble] * 6)
+    run_id = begin(desk, ADD)
+    work(desk, sent)
+    assert statuses(desk, run_id) == {"a": "succeeded"}
+    assert len(calls) == 7
 
 
 def test_an_input_is_made_when_postgres_is_back(desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:

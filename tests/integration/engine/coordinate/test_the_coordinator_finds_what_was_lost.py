@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.domain.outcome import ErrorInfo, Outcome
-from orchestrator.errors import Unreachable
+from orchestrator.errors import Locked, Troubled, Unreachable
 from orchestrator.services import coordinate, halt, settle
 from orchestrator.services.claim import Claimed, claim
 from orchestrator.services.coordinate import tick
@@ -39,6 +39,18 @@ def test_while_messages_wait_in_the_broker_none_is_sent_twice(db: Database) -> N
     for _ in range(3):
         tick(hands.engine)
     assert len(hands.outbox.take()) == 1
+
+
+def test_a_message_that_a_busy_worker_has_fetched_is_sent_again_though_others_wait(db: Database) -> None:
+    """It was sent before those that wait. While the backlog lasts, nothing else would ever send it again."""
+    hands = Hands(db, settings=AT_ONCE)
+    hands.start(document(*(step(name) for name in "abcd")))
+    fetched, *waiting = hands.outbox.take()
+    for message in waiting:
+        hands.outbox.send("default", [message])
+    tick(hands.engine)
+    tick(hands.engine)
+    assert hands.outbox.messages == [*waiting, fetched]
 
 
 def test_a_broker_that_cannot_be_reached_loses_nothing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +104,23 @@ def test_a_duty_that_fails_does_not_keep_the_others_from_theirs(db: Database, mo
         raise RuntimeError("one bad row")
 
     monkeypatch.setattr(coordinate, "DUTIES", (broken, *coordinate.DUTIES))
+    tick(hands.engine)
+    hands.work()
+    assert hands.status(run_id) == "succeeded"
+
+
+@pytest.mark.parametrize("trouble", [Troubled("canceling statement due to statement timeout"), Locked("by somebody")])
+def test_a_duty_that_postgres_cannot_do_now_does_not_keep_the_others_from_theirs(
+    db: Database, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    hands = Hands(db, settings=AT_ONCE)
+    run_id = hands.start(document(step("a")))
+    hands.outbox.take()
+
+    def troubled(engine: object) -> set[str]:
+        raise trouble
+
+    monkeypatch.setattr(coordinate, "DUTIES", (troubled, *coordinate.DUTIES))
     tick(hands.engine)
     hands.work()
     assert hands.status(run_id) == "succeeded"

@@ -1,0 +1,124 @@
+"""Faults that workflows on Celery are known for, and these have not; others are in the tests that docs/reliability.md
+lists. One fleet for all: a beat and two workers of one process each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+import pytest
+import redis
+
+from orchestrator.embedded import ServerUrls
+from orchestrator.services.cancel import cancel
+from orchestrator.store.transition import Queued
+from tests.integration.workers.fleet import Fleet
+from tests.support import soaked, wait_for
+
+BACKLOG = 100
+WAITING = soaked(150, 100_000)
+
+
+@pytest.fixture(scope="module")
+def crew(
+    orchestrator_module_database_url: str,
+    orchestrator_servers: ServerUrls,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Fleet]:
+    with redis.Redis.from_url(orchestrator_servers.broker_url) as counter:
+        url = orchestrator_servers.broker_url.removesuffix("/0") + f"/{3000 + int(counter.incr('crews')) % 1000}"
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+    made = Fleet(orchestrator_module_database_url, url, tmp_path_factory.mktemp("crew"))
+    made.beat()
+    yield made
+    made.end()
+
+
+def test_a_cancel_that_no_worker_has_heard_of_holds_for_workers_that_come(crew: Fleet) -> None:
+    """Celery keeps revoked tasks in the memory of its workers."""
+    given = {"journal": crew.journal}
+    doomed = crew.start([{"name": "canceled", "function": "t.span", "input": given}])
+    (message,) = _queued(crew, doomed)
+    cancel(crew.engine, doomed)
+    crew.engine.transport.send("default", [message])
+    for _ in range(2):
+        crew.worker(concurrency=1)
+    after = crew.start([{"name": "after", "function": "t.span", "input": given}])
+    assert crew.ended(after)["status"] == "succeeded"
+    wait_for(lambda: crew.engine.transport.depth("default") == 0, what="the messages are taken")
+    assert crew.events("start", "canceled") == []
+
+
+def test_a_step_that_is_delivered_again_while_it_runs_runs_once(crew: Fleet) -> None:
+    """As after the visibility timeout: but nothing is left in the broker to be delivered again."""
+    given = {"journal": crew.journal, "file": crew.flag("long")}
+    run_id = crew.start([{"name": "long", "function": "t.wait", "input": given}])
+    crew.wait_event("start", "long")
+    ((step_id, token),) = crew.rows(
+        "SELECT id, claim_token FROM workflow_run_steps WHERE run_id = :id AND status = 'running'", id=run_id
+    )
+    with redis.Redis.from_url(crew.broker_url) as client:
+        assert not any(token.encode() in value for value in client.hvals("unacked"))
+    for _ in range(3):
+        crew.engine.transport.send("default", [Queued(step_id, token)])
+    wait_for(lambda: crew.engine.transport.depth("default") == 0, what="the messages are taken")
+    crew.raise_flag("long")
+    assert crew.ended(run_id)["status"] == "succeeded"
+    crew.engine.transport.send("default", [Queued(step_id, token)])
+    assert len(crew.events("start", "long")) == 1
+
+
+def test_one_long_step_keeps_none_of_a_backlog_waiting(crew: Fleet) -> None:
+    """A worker that is busy for hours has fetched one of them, while the other worker never runs out of work."""
+    given = {"journal": crew.journal, "file": crew.flag("hours")}
+    long = crew.start([{"name": "hours", "function": "t.wait", "input": given}])
+    crew.wait_event("start", "hours")
+    span = {"function": "t.span", "input": {"journal": crew.journal, "seconds": 0.03}}
+    run_id = crew.start([{"name": f"s{i}", **span} for i in range(BACKLOG)])
+    endless = [crew.start([{"name": f"e{i}", **span} for i in range(BACKLOG)]) for _ in range(2)]
+    assert crew.ended(run_id)["status"] == "succeeded"
+    oldest = (
+        "SELECT count(*) FROM workflow_run_steps WHERE run_id = ANY(CAST(:ids AS uuid[])) AND status <> 'succeeded'"
+    )
+    (left,) = crew.rows(oldest, ids=endless)[0]
+    assert left > 0, "the backlog went on while the first hundred came to their end"
+    assert crew.events("end", "hours") == []
+    crew.raise_flag("hours")
+    for one in (long, *endless):
+        assert crew.ended(one, 120)["status"] == "succeeded"
+
+
+def test_steps_that_wait_are_in_no_workers_memory_and_nothing_grows_in_the_broker(crew: Fleet) -> None:
+    """Celery holds what has a countdown in the memory of a worker, and results in a backend."""
+    workers = [psutil.Process(process.pid) for process in crew.processes if "worker" in process.log.name]
+    with redis.Redis.from_url(crew.broker_url) as client:
+        keys, before = client.dbsize(), [_memory(worker) for worker in workers]
+        fan = {"name": "nap", "sleep": 3600, "with_items": f"{{{{ range({WAITING}) | list }}}}"}
+        run_id = crew.start([fan])
+        wait_for(lambda: _waiting(crew, run_id) == WAITING, soaked(60, 1800), what="all of them wait")
+        assert crew.engine.transport.depth("default") == 0
+        assert client.dbsize() <= keys + 1
+    for worker, size in zip(workers, before, strict=True):
+        assert _memory(worker) < size + (30 << 20)
+    cancel(crew.engine, run_id)
+    assert crew.ended(run_id)["status"] == "canceled"
+
+
+def _waiting(crew: Fleet, run_id: str) -> int:
+    counted = (
+        "SELECT count(*) FROM workflow_run_steps WHERE run_id = :id AND item_of IS NOT NULL AND status = 'waiting'"
+    )
+    return int(crew.rows(counted, id=run_id)[0][0])
+
+
+def _memory(process: psutil.Process) -> int:
+    """Bytes of the process and its pool."""
+    return sum(one.memory_info().rss for one in (process, *process.children()))
+
+
+def _queued(crew: Fleet, run_id: str) -> list[Queued]:
+    found: list[Any] = crew.rows("SELECT id, claim_token FROM workflow_run_steps WHERE run_id = :id", id=run_id)
+    return [Queued(row.id, row.claim_token) for row in found]
