@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from kombu.transport.redis import Channel
+
 LATE = "chaos.late"  # a sorted set in the broker: messages by when they are to be delivered
 FILE, CLOCK, MEMORY = "CHAOS_WEATHER", "CHAOS_CLOCK", "CHAOS_MEMORY"
 
@@ -52,8 +54,6 @@ def _set_clock(offset: float) -> None:
 
 
 def _trouble_messages(path: Path) -> None:
-    from kombu.transport.redis import Channel
-
     put, chance = Channel._put, random.Random()
 
     def troubled(self: Any, queue: str, message: Any, **kwargs: Any) -> Any:

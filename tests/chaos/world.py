@@ -34,6 +34,7 @@ from tests.chaos import start, weather
 from tests.chaos.steps import JOURNAL
 from tests.chaos.weather import Weather
 from tests.integration.workers.fleet import Fleet, Process
+from tests.integration.workers.forks import Forks
 from tests.support import wait_for
 
 LEASE = 3.0
@@ -59,6 +60,13 @@ CREATE TRIGGER chaos_runs AFTER UPDATE ON workflow_runs FOR EACH ROW
 """
 
 
+class NoForks(Forks):
+    """Processes of this world are started as they are in use."""
+
+    def __init__(self) -> None:
+        """Nothing to fork from."""
+
+
 class World(Fleet):
     """`workers`, `beats` and `webs` are those that are to live; `seed` is of all that is left to chance. `pace`: how
     long faults last, as a share of the usual."""
@@ -71,7 +79,7 @@ class World(Fleet):
         self.webs: list[Process] = []
         self.crashes: list[float] = []  # when Postgres was stopped without a checkpoint
         self.told: list[str] = []
-        super().__init__(servers.urls.database_url, servers.urls.broker_url, folder)
+        super().__init__(servers.urls.database_url, servers.urls.broker_url, folder, NoForks())
         self.environment |= {
             **{f"ORCHESTRATOR_{name}": value for name, value in PACE.items()},
             "ORCHESTRATOR_FUNCTIONS": "tests.chaos.steps",
@@ -118,7 +126,7 @@ class World(Fleet):
             popen = subprocess.Popen(
                 [sys.executable, str(start.__file__), *words],
                 cwd=start.ROOT,
-                env={**os.environ, **self.environment, **own},
+                env={**_ours(), **self.environment, **own},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -259,6 +267,11 @@ class World(Fleet):
         for process in self.living():
             with suppress(psutil.Error):
                 process.kill()
+
+
+def _ours() -> dict[str, str]:
+    """Our environment, but that bytecode is kept: so many processes start that it pays."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _free_port() -> int:

@@ -15,6 +15,7 @@ from orchestrator.embedded import ServerUrls
 from orchestrator.services.cancel import cancel
 from orchestrator.store.transition import Queued
 from tests.integration.workers.fleet import Fleet
+from tests.integration.workers.forks import Forks
 from tests.support import soaked, wait_for
 
 BACKLOG = 100
@@ -26,12 +27,13 @@ def crew(
     orchestrator_module_database_url: str,
     orchestrator_servers: ServerUrls,
     tmp_path_factory: pytest.TempPathFactory,
+    forks: Forks,
 ) -> Iterator[Fleet]:
     with redis.Redis.from_url(orchestrator_servers.broker_url) as counter:
         url = orchestrator_servers.broker_url.removesuffix("/0") + f"/{3000 + int(counter.incr('crews')) % 1000}"
     with redis.Redis.from_url(url) as client:
         client.flushdb()
-    made = Fleet(orchestrator_module_database_url, url, tmp_path_factory.mktemp("crew"))
+    made = Fleet(orchestrator_module_database_url, url, tmp_path_factory.mktemp("crew"), forks)
     made.beat()
     yield made
     made.end()
