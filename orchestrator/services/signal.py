@@ -60,36 +60,65 @@ def send_signal(
     """
     if not is_name(name):
         raise NotFound(f"nothing waits for an event {name!r:.80}: an event has 1 to 255 printable characters")
-    payload_json = _storable(engine, payload)
-    with engine.db.transaction() as conn:
-        plan = engine.plans.get(conn, runs.load_run(conn, run_id).revision_id)
-        named, taker = _waiting(conn, plan, run_id, name)
-        # Its row, so that of two decisions before the question, too, the second sees the first.
-        facts = runs.load_run(conn, run_id, lock=True)
-        if facts.status.terminal:
-            raise Conflict(f"the run is {facts.status}: nothing in it waits for an event")
-        _check_payload(_waits_for(plan, name) if named is None else named, payload)
-        id = signals.insert_signal(conn, run_id, name, payload_json, actor)
-        earlier = signals.find_earlier(conn, run_id, name, id)
-        if once and earlier is not None and taker is None:
+    sending = _Sending(engine, run_id, name, payload, _storable(engine, payload), actor, act, once)
+    while (sent := sending.send()) is None:
+        continue
+    signaled, queues = sent
+    dispatch(engine, queues)
+    return signaled
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """A signal on its way."""
+
+    engine: Engine
+    run_id: str
+    name: str
+    payload: Any
+    payload_json: str
+    actor: str
+    act: str
+    once: bool
+
+    def send(self) -> tuple[Signaled, set[str]] | None:
+        """Give it to who waits for it, or keep it; the queues to dispatch. None: steps were opened meanwhile that may
+        wait for it and are not locked, so it is to be sent anew."""
+        with self.engine.db.transaction() as conn:
+            plan = self.engine.plans.get(conn, runs.load_run(conn, self.run_id).revision_id)
+            begun = self._begun(conn) if plan.code else None
+            may_wait = waits(plan) if begun is None else begun
+            alone = [here.position for here in may_wait if here.step.with_items is None]
+            fans = [here.position for here in may_wait if here.step.with_items is not None]
+            taker, locked = signals.lock_waiting(conn, self.run_id, alone, fans, self.name)
+            # Its row, so that of two decisions before the question, too, the second sees the first.
+            facts = runs.load_run(conn, self.run_id, lock=True)
+            if facts.status.terminal:
+                raise Conflict(f"the run is {facts.status}: nothing in it waits for an event")
+            if signals.opened_since(conn, self.run_id, alone, locked):
+                return None
+            return self._keep(conn, plan, begun, taker)
+
+    def _begun(self, conn: Connection) -> Sequence[PlanStep]:
+        """Of a function, which may wait for any event, the steps that it has begun that wait for this one."""
+        return [_begun(row.position, row.item) for row in signals.lock_begun(conn, self.run_id, self.name)]
+
+    def _keep(
+        self, conn: Connection, plan: Plan, begun: Sequence[PlanStep] | None, taker: Row[Any] | None
+    ) -> tuple[Signaled, set[str]]:
+        _check_payload(_waits_for(plan, self.name) if begun is None else begun, self.payload)
+        id = signals.insert_signal(conn, self.run_id, self.name, self.payload_json, self.actor)
+        earlier = signals.find_earlier(conn, self.run_id, self.name, id)
+        if self.once and earlier is not None and taker is None:
             raise Conflict(f"that was decided by {earlier.actor} at {earlier.sent_at:%Y-%m-%d %H:%M:%S} UTC")
         queues = _give(conn, id, taker)
-        step, item = _what(plan, named, taker)
-        told = {"event": name, "signal": id, "step": step} | ({} if item is None else {"item": item})
-        events.record(conn, run_id, "run.signal", told | {"actor": actor}, taker.id if taker is not None else None)
-        events.audit(conn, actor, act, "run", run_id, None, told)
-    dispatch(engine, queues)
-    return Signaled(id, step, Earlier(earlier.id, earlier.actor, earlier.sent_at) if earlier else None, item)
-
-
-def _waiting(conn: Connection, plan: Plan, run_id: str, name: str) -> tuple[Sequence[PlanStep] | None, Row[Any] | None]:
-    """Who takes the event; and of a function, which may wait for any, the steps it has begun that wait for this one."""
-    if plan.code:
-        begun = [_begun(row.position, row.item) for row in signals.lock_begun(conn, run_id, name)]
-        return begun, signals.lock_waiting(conn, run_id, [here.position for here in begun], [], name)
-    fans = [here.position for here in waits(plan) if here.step.with_items is not None]
-    alone = [here.position for here in waits(plan) if here.step.with_items is None]
-    return None, signals.lock_waiting(conn, run_id, alone, fans, name)
+        step, item = _what(plan, begun, taker)
+        told = {"event": self.name, "signal": id, "step": step} | ({} if item is None else {"item": item})
+        taken_by = taker.id if taker is not None else None
+        events.record(conn, self.run_id, "run.signal", told | {"actor": self.actor}, taken_by)
+        events.audit(conn, self.actor, self.act, "run", self.run_id, None, told)
+        before = Earlier(earlier.id, earlier.actor, earlier.sent_at) if earlier else None
+        return Signaled(id, step, before, item), queues
 
 
 def _begun(position: int, body: Mapping[str, Any]) -> PlanStep:

@@ -7,12 +7,20 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
-_LOCK = text("""
+from orchestrator.domain.states import STEP_OPEN
+from orchestrator.store.tables import one_of
+
+# Also what has not begun to wait: a worker may take it, and look for the event, before this transaction has kept it.
+_LOCK = text(f"""
 SELECT id, position, status = 'waiting' AND wait ->> 'event' = :name AND wait ->> 'signal' IS NULL
   AND (wake_at IS NULL OR wake_at > orchestrator_now()) AS waits
 FROM workflow_run_steps
-WHERE run_id = :run_id AND (position = ANY(:positions) AND finished_at IS NULL OR position = ANY(:fans))
+WHERE run_id = :run_id AND (position = ANY(:positions) AND status IN {one_of(STEP_OPEN)} OR position = ANY(:fans))
 ORDER BY position FOR UPDATE
+""")
+_OPENED = text(f"""
+SELECT EXISTS (SELECT FROM workflow_run_steps WHERE run_id = :run_id AND position = ANY(:positions)
+  AND position <> ALL(:locked) AND status IN {one_of(STEP_OPEN)})
 """)
 # Whoever suspends, stops or ends an item holds its step's row, as the caller does. What somebody else holds is being
 # woken, because its time is over.
@@ -26,23 +34,32 @@ ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
 
 def lock_waiting(
     conn: Connection, run_id: str, positions: Sequence[int], fans: Sequence[int], name: str
-) -> Row[Any] | None:
+) -> tuple[Row[Any] | None, list[int]]:
     """The first that waits for the event `name`, which has not come: of the steps at `positions`, else of the items of
     the steps at `fans`.
 
     All of these steps that are open are locked, so that what is being suspended, or is about to be, either sees the
-    signal or is seen by it.
+    signal or is seen by it; their positions come along.
     """
     asked = {"run_id": run_id, "name": name, "fans": list(fans)}
     rows = conn.execute(_LOCK, asked | {"positions": list(positions)}).all()
     found = next((row for row in rows if row.waits), None)
-    return found if found is not None or not fans else conn.execute(_ITEM, asked).first()
+    if found is None and fans:
+        found = conn.execute(_ITEM, asked).first()
+    return found, [row.position for row in rows]
+
+
+def opened_since(conn: Connection, run_id: str, positions: Sequence[int], locked: Sequence[int]) -> bool:
+    """Whether steps at `positions` are open that were not when those at `locked` were locked: handlers that were begun,
+    steps that an operator opened again. None can be from here on, for the caller holds the run's row."""
+    asked = {"run_id": run_id, "positions": list(positions), "locked": list(locked)}
+    return bool(conn.execute(_OPENED, asked).scalar_one())
 
 
 _LOCK_DRIVER = text("SELECT FROM workflow_run_steps WHERE run_id = :run_id AND position = 0 FOR UPDATE")
-_BEGUN = text("""
+_BEGUN = text(f"""
 SELECT position, item FROM workflow_run_steps WHERE run_id = :run_id AND position > 0 AND position < 1048576
-  AND status IN ('pending', 'ready', 'queued', 'running', 'waiting') AND item -> 'wait_for' ->> 'event' = :name
+  AND status IN {one_of(STEP_OPEN)} AND item -> 'wait_for' ->> 'event' = :name
 ORDER BY position
 """)
 
