@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hmac
-import secrets
 import time
 
-from flask import Flask, request, session
+from flask import Flask, current_app, request, session
 from flask.sessions import SecureCookieSessionInterface
 
 from orchestrator.services.tokens import Identity
@@ -25,10 +24,14 @@ class Cookies(SecureCookieSessionInterface):
 
 
 def sign_in(identity: Identity) -> None:
-    """Begin the browser's session. It ends with the token, with `SESSION_SECONDS`, or when the person signs out."""
+    """Begin the browser's session. It ends with the token, with `SESSION_SECONDS`, or when the person signs out.
+
+    Its forms are those of every session of the same token: what stands in another tab can be sent after signing in.
+    """
     begin_session(identity)
     session[_BEGAN] = int(time.time())
-    session[_TOKEN] = secrets.token_urlsafe(24)
+    key = str(current_app.secret_key).encode()
+    session[_TOKEN] = hmac.new(key, f"csrf {identity.token_id}".encode(), "sha256").hexdigest()
 
 
 def end_old_sessions() -> None:

@@ -12,6 +12,7 @@ from orchestrator.ids import new_id
 from orchestrator.services.bulk import FITS, Acted, Verb, each
 from orchestrator.store.db import Database
 from orchestrator.store.reads import RunFilters
+from orchestrator.store.reads.audit import targets_of_bulk
 from orchestrator.store.reads.run_rows import list_run_rows
 from orchestrator.store.reads.runs import find_statuses
 
@@ -56,13 +57,18 @@ def preview(db: Database, verb: Verb, filters: RunFilters, most: int = 10_000) -
 
 
 def act_on_portion(
-    db: Database, verb: Verb, filters: RunFilters, after: str, limit: int, act: Callable[[str], Any]
+    db: Database, verb: Verb, filters: RunFilters, after: str, limit: int, act: Callable[[str], Any], bulk_id: str
 ) -> Portion:
-    """Call `act(run_id)` for the next `limit` runs; one that refuses keeps no other from its turn."""
+    """Call `act(run_id)` for the next `limit` runs; one that refuses keeps no other from its turn.
+
+    Asked for the same portion again, as when its answer was lost, it acts on no run that the bulk has acted on.
+    """
     with db.transaction() as conn:
         found = find_statuses(conn, fitting(verb, filters), after, limit)
+        done = targets_of_bulk(conn, bulk_id, [id for id, _ in found])
     ids = [id for id, _ in found]
-    return Portion(list(each(ids, act)), ids[-1] if len(ids) == limit else None)
+    acted = [*map(Acted, done), *each([id for id in ids if id not in done], act)]
+    return Portion(acted, ids[-1] if len(ids) == limit else None)
 
 
 def fitting(verb: Verb, filters: RunFilters) -> RunFilters:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -73,15 +75,32 @@ def test_no_page_is_seen_and_no_act_is_done_without_a_session(app: Flask, client
         path = rule.rule.replace("<int:position>", "1").replace("<run_id>", "x").replace("<", "").replace(">", "")
         for method in (rule.methods or set()) & {"GET", "POST"}:
             answer = client.open(path, method=method)
+            if method == "POST":
+                assert (answer.status_code, "Your session has ended" in answer.text) == (401, True), path
+                answer = client.post(path, headers={"Sec-Fetch-Site": "cross-site"})
             assert answer.status_code == 303, (path, method, answer.text)
             assert answer.headers["Location"].startswith("/login")
 
 
-def test_part_of_a_page_sends_the_whole_page_to_the_login(client: FlaskClient) -> None:
-    behind = {"HX-Request": "true", "HX-Current-URL": "http://localhost/own/secret?a=1"}
-    answer = client.get("/own/secret", headers=behind)
-    assert answer.status_code == 401
-    assert answer.headers["HX-Redirect"] == "/login?next=/own/secret?a%3D1"
+def test_part_of_a_page_is_told_that_the_session_has_ended_and_leaves_the_page_as_it_is(client: FlaskClient) -> None:
+    answer = client.get("/own/secret", headers={"HX-Request": "true"})
+    assert (answer.status_code, answer.headers.get("HX-Redirect")) == (401, None)
+    assert "Your session has ended" in answer.text
+    assert "secret" not in answer.text
+
+
+def test_a_form_that_was_sent_without_a_session_is_kept_and_can_be_sent_after_signing_in(
+    client: FlaskClient, stage: Stage
+) -> None:
+    _enter(client, stage.tokens["operator"])
+    typed = {"csrf_token": _csrf(client), "note": "\n<b>'\"&"}
+    client.delete_cookie("orchestrator_session")
+    answer = client.post("/own/act", data=typed)
+    assert answer.headers["Cache-Control"] == "no-store"
+    kept = re.findall(r'<textarea name="([^"]*)" hidden>\n(.*?)</textarea>', answer.text, re.DOTALL)
+    assert {name: html.unescape(value) for name, value in kept} == typed
+    _enter(client, stage.tokens["operator"])
+    assert client.post("/own/act", data=typed).text == "done"
 
 
 def test_a_token_a_password_and_nothing_else_signs_in(client: FlaskClient, stage: Stage) -> None:

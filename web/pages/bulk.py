@@ -55,7 +55,7 @@ def act() -> str:
     if verb is Verb.CANCEL:
         options["force"] = request.values.get("force") == "yes"
     one = partial(ACTS[verb], engine(), **options)
-    portion = act_on_portion(database(), verb, _filters(query, chosen), _id("after"), _PORTION, one)
+    portion = act_on_portion(database(), verb, _filters(query, chosen), _id("after"), _PORTION, one, options["bulk_id"])
     refused = [acted for acted in portion.acted if acted.error is not None]
     done = _number("done") + len(portion.acted) - len(refused)
     told = [*request.values.getlist("told"), *(f"{one.run_id}: {one.error}" for one in refused)]

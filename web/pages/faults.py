@@ -46,7 +46,10 @@ def answer(error: Exception) -> Response:
         return show_fault(500, "It is our fault; the log of the web process tells more.", g.request_id)
     if status == 503:
         log.warning("a page cannot read the database: %s", error)
-        return show_fault(503, "It is down or not set up; /readyz says why.")
+        told = "It is down or not set up; /readyz says why."
+        if request.method == "POST" and "HX-Request" not in request.headers:
+            return show_again(503, _TITLES[503], told)
+        return show_fault(503, told)
     return show_fault(status, _told(error))
 
 
@@ -56,6 +59,14 @@ def show_fault(status: int, detail: str, request_id: str | None = None) -> Respo
     if "HX-Request" in request.headers:
         return make_response(render_template("ui/fault.html", title=title, detail=detail), status)
     return make_response(render_template("fault.html", title=title, detail=detail, request_id=request_id), status)
+
+
+def show_again(status: int, title: str, detail: str = "", *, sign_in: bool = False) -> Response:
+    """A page that holds the form that was sent, to be sent once more."""
+    values = {"title": title, "detail": detail, "sign_in": sign_in, "given": list(request.form.items(multi=True))}
+    answer = make_response(render_template("again.html", **values), status)
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
 
 
 def _told(error: Exception) -> str:

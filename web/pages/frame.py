@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, current_app, flash, g, make_response, redirect, request, url_for
 from flask import render_template as render_flask
@@ -17,8 +16,9 @@ from orchestrator.domain.roles import Role
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.services.tokens import Identity
 from web.auth import READS, sees, session_identity
-from web.cookies import is_own_form
+from web.cookies import is_from_here, is_own_form
 from web.errors import Forbidden
+from web.pages.faults import show_again, show_fault
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -80,14 +80,9 @@ def done(target: str, message: str | None = None) -> Response:
     """Go to a page after an act, which says there what was done."""
     if message:
         flash(message, "done")
-    return _go(target, 200)
-
-
-def _go(target: str, status: int) -> Response:
-    """To a page; `status` is that of the answer by which htmx is told to go there."""
     if not is_fragment():
         return make_response(redirect(target, 303))
-    answer = make_response("", status)
+    answer = make_response("")
     answer.headers["HX-Redirect"] = target
     return answer
 
@@ -102,7 +97,7 @@ def _guard() -> Response | None:
     if known.role < least:
         raise Forbidden(f"this takes the role {least}, and you are {known.role}")
     if request.method not in READS and not is_own_form():
-        raise Forbidden("the form is not from your session: go back, reload the page and try again")
+        raise Forbidden("the form is from another session than yours: open the page again, and repeat it there")
     _check_texts()
     return None
 
@@ -116,14 +111,14 @@ def _check_texts() -> None:
 
 
 def _to_login() -> Response:
-    back = request.full_path.rstrip("?") if request.method == "GET" and not is_fragment() else _page_behind()
-    return _go(url_for("session.login_form", next=back), 401)
-
-
-def _page_behind() -> str:
-    """The page that asks for a part of itself."""
-    behind = urlsplit(request.headers.get("HX-Current-URL", "/"))
-    return f"{behind.path}?{behind.query}" if behind.query else behind.path
+    """To the login; who is in the middle of something keeps what was typed, signs in elsewhere, and goes on."""
+    if is_fragment():
+        return show_fault(401, "Your session has ended, and nothing was done.")
+    if request.method == "GET":
+        return make_response(redirect(url_for("session.login_form", next=request.full_path.rstrip("?")), 303))
+    if not is_from_here():
+        return make_response(redirect(url_for("session.login_form"), 303))
+    return show_again(401, "Your session has ended", sign_in=True)
 
 
 def _uncached(response: Response) -> Response:

@@ -130,17 +130,49 @@
     document.dispatchEvent(new CustomEvent("ui:rows"));
   });
 
-  // What fails is said, and goes away when it works again.
-  const stale = ui.stale = (text) => {
+  // What fails is said, and goes away when it works again: at the bottom of the page, and of an act in its dialog.
+  const stale = ui.stale = (text, link) => {
     const element = $("[data-stale]");
-    element.textContent = text || "";
+    element.replaceChildren(text || "", ...(link ? [" ", link] : []));
     element.hidden = !text;
   };
-  document.addEventListener("htmx:sendError", () => stale("The server cannot be reached; trying again."));
-  document.addEventListener("htmx:timeout", () => stale("The server takes too long to answer; trying again."));
+  ui.signedOut = () => {
+    const link = document.createElement("a");
+    link.href = `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
+    link.textContent = "Sign in";
+    stale("Your session has ended: what is here is as it was then.", link);
+  };
+  const fault = (text, link) => {
+    $("[data-fault]", dialog())?.remove();
+    const notice = document.createElement("div");
+    notice.className = "notice s-failed";
+    notice.dataset.fault = "";
+    notice.setAttribute("role", "alert");
+    notice.append(text, ...(link ? [" ", link] : []));
+    ($(".dialog", dialog()) ?? dialog()).prepend(notice);
+    notice.scrollIntoView({ block: "nearest" });
+  };
+  // The words of an answer that is a page of ours, or a part of one; as text.
+  const said = (xhr) => {
+    const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
+    return [...page.querySelectorAll("#dialog-title, .notice")].map((part) => part.textContent.trim()).join(": ");
+  };
+  const acts = (element) => dialog().open && dialog().contains(element);
+  const failed = ({ detail: { elt } }, text, sure) => {
+    const again = elt.matches("[data-again]"); // a bulk goes on by itself
+    if (again && !sure) setTimeout(() => elt.isConnected && window.htmx.trigger(elt, "again"), 3000);
+    if (acts(elt)) fault(sure ? text : `${text} ${again ? "Trying again." : "Whether it was done is not known: look before you repeat it."}`);
+    else stale(elt.dataset.live ? `${text} Trying again.` : text);
+  };
+  document.addEventListener("htmx:sendError", (event) => failed(event, "The server cannot be reached."));
+  document.addEventListener("htmx:timeout", (event) => failed(event, "The server takes too long to answer."));
   document.addEventListener("htmx:responseError", (event) => {
-    const code = event.detail.xhr.status;
-    stale(code === 403 ? "You may not do this." : code === 404 ? "This is not there any more." : `The server could not answer (${code}).`);
+    const { xhr, elt } = event.detail;
+    if (xhr.status !== 401) return failed(event, said(xhr) || `The server could not answer (${xhr.status}).`, xhr.status < 500);
+    if (!acts(elt)) return ui.signedOut();
+    const link = document.createElement("a");
+    Object.assign(link, { href: "/login", target: "_blank", rel: "noopener", textContent: "Sign in" });
+    fault("Your session has ended, and nothing was done. Sign in in another tab, with the same token or name, and do it again here.", link);
   });
   document.addEventListener("htmx:afterOnLoad", (event) => { if (event.detail.xhr.status < 400) stale(""); });
 

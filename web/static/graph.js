@@ -22,7 +22,18 @@
     return element;
   };
   const word = (status) => status.replace("_", " ");
-  const cut = (text, most) => ([...text].length > most ? [...text].slice(0, Math.ceil(most / 2) - 1).join("") + "…" + [...text].slice(-Math.floor(most / 2)).join("") : text);
+  // As much of a text as the room takes, its beginning and its end: letters are of many widths.
+  const pen = document.createElement("canvas").getContext("2d"), face = getComputedStyle(document.body).fontFamily;
+  const cut = (text, room, font) => {
+    pen.font = `${font} ${face}`;
+    const letters = [...text.slice(0, 300)], wide = (shown) => pen.measureText(shown).width;
+    let most = letters.length, shown = letters.join("");
+    while (most > 3 && wide(shown) > room) {
+      most = Math.min(most - 1, Math.max(3, Math.floor((most * room) / wide(shown))));
+      shown = `${letters.slice(0, Math.ceil(most / 2)).join("")}…${letters.slice(letters.length - Math.floor(most / 2)).join("")}`;
+    }
+    return shown;
+  };
 
   // What a node shows: a step's status, or the counts of a layer's.
   const statusAt = (position) => (states && states.names[states.letters[position]]) || "pending";
@@ -60,7 +71,7 @@
     if (node.kind === "layer" || node.kind === "items") group.append(make("rect", { class: "behind", x: 4, y: 4, width: w, height: h, rx: 7 }));
     group.append(make("rect", { class: "box", width: w, height: h, rx: 7 }));
     group.append(make("use", { href: `#i-${seen.status}`, class: "icon", x: 8, y: 7, width: 14, height: 14 }));
-    group.append(make("text", { class: "name", x: 28, y: 18 }, cut(node.label, 20)));
+    group.append(make("text", { class: "name", x: 28, y: 18 }, cut(node.label, w - 36 - (KINDS[node.kind] || states?.children[position] ? 18 : 0), "550 12px")));
     const items = states?.items[position], child = states?.children[position];
     if (seen.counts) group.append(bar(seen.counts, 28, 27, w - 38));
     else if (items) {
@@ -68,7 +79,7 @@
       group.append(make("text", { class: "note end", x: w - 8, y: 32 }, `${items[1]}/${items[0]}`));
     } else {
       const held = states?.held.includes(position) && !DONE.includes(seen.status) ? "held · " : "";
-      group.append(make("text", { class: "note", x: 28, y: 33 }, cut(held + word(seen.status) + (node.note ? ` · ${node.note}` : ""), 23)));
+      group.append(make("text", { class: "note", x: 28, y: 33 }, cut(held + word(seen.status) + (node.note ? ` · ${node.note}` : ""), w - 36, "11px")));
     }
     if (child && !seen.counts) {
       const link = make("a", { href: `/runs/${child.id}`, class: "child" });
@@ -294,16 +305,15 @@
     if (!document.hidden) {
       try {
         const answer = await fetch(`${root.dataset.states}?known=${states?.known || ""}`, { headers: { "HX-Request": "true", "HX-Current-URL": location.href } });
-        const target = answer.headers.get("HX-Redirect");
-        if (target) { location.href = target; return; }
-        if (answer.status === 200) {
+        if (answer.status === 401) window.ui.signedOut();
+        else if (answer.status === 200) {
           const before = states?.status;
           states = await answer.json();
           if (chart && fitted) place(true);
           document.dispatchEvent(new CustomEvent("run:states", { detail: statusAt }));
           if (before && before !== states.status) document.dispatchEvent(new CustomEvent("run:status", { detail: states.status }));
         } else if (!answer.ok) throw new Error(answer.status);
-        window.ui.stale("");
+        if (answer.status !== 401) window.ui.stale("");
       } catch { window.ui.stale("The server cannot be reached; trying again."); }
     }
     const ended = states && ["succeeded", "failed", "canceled"].includes(states.status);

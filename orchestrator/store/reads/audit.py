@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -61,3 +62,11 @@ def page_audit(conn: Connection, filters: AuditFilters, after: str | None = None
 
 def _shape(row: Row[Any]) -> dict[str, Any]:
     return dict(row._mapping) | {"at": iso(row.at), "bulk_id": str(row.bulk_id) if row.bulk_id else None}
+
+
+_OF_BULK = text("SELECT target_id FROM audit_log WHERE bulk_id = CAST(:bulk_id AS uuid) AND target_id = ANY(:ids)")
+
+
+def targets_of_bulk(conn: Connection, bulk_id: str, ids: Sequence[str]) -> set[str]:
+    """Which of these the bulk has acted on already."""
+    return set(conn.execute(_OF_BULK, {"bulk_id": bulk_id, "ids": list(ids)}).scalars())

@@ -181,7 +181,7 @@ def test_a_bulk_goes_portion_by_portion_and_leaves_out_what_is_started_later(con
     acted: list[str] = []
     after: str | None = looked.begin
     while after is not None:
-        portion = act_on_portion(db, Verb.RETRY, RunFilters(workflow="order"), after, 2, acted.append)
+        portion = act_on_portion(db, Verb.RETRY, RunFilters(workflow="order"), after, 2, acted.append, looked.bulk_id)
         after = portion.next
     assert acted == ids
     chosen = fitting(Verb.RETRY, RunFilters(ids=ids[:1]))
