@@ -108,7 +108,7 @@ def show(
 def _say_why(db: Database, run_id: str, step: str, item: int | None, as_json: bool) -> None:
     with db.transaction() as conn:
         plan = Plans().get(conn, run_now(conn, run_id).revision_id)
-        told = [load_secrets(conn, run_id).show(sentence) for sentence in why(conn, plan, run_id, step, item)]
+        told = why(conn, plan, run_id, step, item)
     if as_json:
         print_json({"run_id": run_id, "step": step, **_of_item(item), "why": told})
     else:

@@ -24,8 +24,11 @@ from orchestrator.store.reads import (
     item_name,
     list_briefs,
     list_workers,
+    load_secrets,
+    run_app,
     run_now,
 )
+from orchestrator.store.reads.secrets import RunSecrets
 
 _NAMED = 3  # how many of several are told by name
 _COUNTED = 1000  # how many steps ahead in a queue are counted
@@ -33,10 +36,15 @@ _ALL_QUEUES = "*"
 _S = StepStatus
 
 
-def why(conn: Connection, plan: Plan, run_id: str, name: str, item: int | None = None) -> list[str]:
-    """Sentences about a step, or one `item` of it (by index), the nearest cause first; raises `NotFound` naming a near
-    step."""
-    asked = _Asked(conn, plan, run_now(conn, run_id), {brief.position: brief for brief in list_briefs(conn, run_id)})
+def why(
+    conn: Connection, plan: Plan, run_id: str, name: str, item: int | None = None, *, one_app: bool = False
+) -> list[str]:
+    """Sentences about a step, or one `item` of it (by index), the nearest cause first, without the run's secrets.
+
+    `one_app`: who asks is of the run's app alone, and is not told the names of what other apps run. Raises `NotFound`
+    naming a near step.
+    """
+    asked = _Asked.of(conn, plan, run_id, one_app)
     step = get_brief(conn, run_id, name)
     if item is not None and _is_coming(plan, step, item):
         told, over = [f"'{item_name(name, item)}' is not there yet.", *asked.step_says(step)], step.status.terminal
@@ -45,7 +53,7 @@ def why(conn: Connection, plan: Plan, run_id: str, name: str, item: int | None =
         told, over = list(asked.item_says(step, brief)), brief.status.terminal
     else:
         told, over = list(asked.step_says(step)), step.status.terminal
-    return told if over else [*told, *asked.run_says()]
+    return list(map(asked.secrets.show, told if over else [*told, *asked.run_says()]))
 
 
 def _is_coming(plan: Plan, step: StepBrief, item: int) -> bool:
@@ -61,6 +69,18 @@ class _Asked:
     plan: Plan
     run: RunNow
     steps: Mapping[int, StepBrief]
+    secrets: RunSecrets
+    one_app: bool
+
+    @classmethod
+    def of(cls, conn: Connection, plan: Plan, run_id: str, one_app: bool) -> _Asked:
+        steps = {brief.position: brief for brief in list_briefs(conn, run_id)}
+        return cls(conn, plan, run_now(conn, run_id), steps, load_secrets(conn, run_id), one_app)
+
+    def _named(self, run_id: str, words: str, others: str = "a step of another app") -> str:
+        """The words about a run that may be of another app."""
+        hidden = self.one_app and run_app(self.conn, run_id) != self.run.app
+        return others if hidden else words
 
     # The run.
 
@@ -74,7 +94,8 @@ class _Asked:
             )
         elif run.status is RunStatus.PENDING:
             ahead = hindrance.active_before(self.conn, run.id, _NAMED + 1)
-            named = ", ".join(ahead[:_NAMED]) + (" and more" if len(ahead) > _NAMED else "")
+            named = ", ".join(self._named(id, id, "a run of another app") for id in ahead[:_NAMED])
+            named += " and more" if len(ahead) > _NAMED else ""
             yield f"The run waits for its turn under max_active_runs: {named} are active before it."
         elif run.status is RunStatus.CANCELING:
             by = hindrance.who_did(self.conn, run.id, "run.cancel")
@@ -142,11 +163,11 @@ class _Asked:
         if run.status.terminal:
             return
         plan = Plans().get(self.conn, run.revision_id)
-        asked = _Asked(self.conn, plan, run, {brief.position: brief for brief in list_briefs(self.conn, run_id)})
-        yield from asked.run_says()
+        asked = _Asked.of(self.conn, plan, run_id, self.one_app)
+        yield from map(asked.secrets.show, asked.run_says())
         first = asked._beginning([step for step in asked.steps.values() if not step.status.terminal])
         if first is not None:
-            yield from asked.step_says(first)
+            yield from map(asked.secrets.show, asked.step_says(first))
 
     def _ended(self, step: StepBrief) -> str:
         reason = f": {reason_in_words(step.reason)}" if step.reason else ""
@@ -210,7 +231,7 @@ class _Asked:
             has = "is closed" if pool["slots"] == 0 else f"has {pool['slots']} now"
             grow = f"it waits until the pool is made larger (orchestrator pools '{pool['name']}' --slots N)"
             return f"'{step.name}' takes {step.slots} slots of pool '{pool['name']}', which {has}: {grow}."
-        holders = [f"'{held['step']}' of run {held['run_id']}" for held in pool["holders"]]
+        holders = [self._named(held["run_id"], f"'{held['step']}' of run {held['run_id']}") for held in pool["holders"]]
         held = f", held by {', '.join(holders)}" if holders else ""
         more = " and more" if pool["taken"] > len(holders) >= _NAMED else ""
         full = f"{pool['taken']} of its {pool['slots']} slots are taken"
@@ -226,7 +247,8 @@ class _Asked:
         slots, busy = (sum(worker[key] for worker in serving) for key in ("concurrency", "running"))
         if busy >= slots:
             longest = hindrance.longest_running(self.conn, [worker["id"] for worker in serving], _NAMED)
-            told = ", ".join(f"'{row.name}' for {duration(row.since.total_seconds())}" for row in longest)
+            at = [(self._named(str(row.run_id), f"'{row.name}'"), row.since.total_seconds()) for row in longest]
+            told = ", ".join(f"{name} for {duration(seconds)}" for name, seconds in at)
             yield f"All {slots} slots of the queue's workers are busy: {told}."
         if not any(worker["kind"] == "beat" for worker in alive):
             yield "No coordinator is alive, so lost messages are not sent again (orchestrator beat)."

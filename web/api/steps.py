@@ -15,6 +15,7 @@ from web.api.noun import Noun, answered, paged
 from web.api.shapes.runs import AttemptsShape, ItemPage, ItemShape, StepPage, StepShape, WhyShape
 from web.api.use import looking_at
 from web.application import engine
+from web.auth import current_identity
 
 steps = Noun("steps", "Steps of a run, in the order of its graph.")
 
@@ -83,4 +84,5 @@ def why_not(query: dict[str, Any], run_id: str, step: str) -> Response:
     """Tell why a step, or an item of it, is not running"""
     with looking_at(run_id) as conn:
         plan = engine().plans.get(conn, run_now(conn, run_id).revision_id)
-        return answered({"run_id": run_id, "step": step, "why": why(conn, plan, run_id, step, query["item"])})
+        told = why(conn, plan, run_id, step, query["item"], one_app=current_identity().app is not None)
+        return answered({"run_id": run_id, "step": step, "why": told})

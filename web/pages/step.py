@@ -11,7 +11,7 @@ from orchestrator.services.why import why
 from orchestrator.store.reads import get_brief, get_step, last_logs, list_attempts, list_items
 from orchestrator.store.reads.step_rows import step_name
 from web.application import database, engine
-from web.pages.frame import page_blueprint, render
+from web.pages.frame import identity, page_blueprint, render
 from web.pages.open_run import open_run
 
 step = page_blueprint("step")
@@ -30,7 +30,7 @@ def show(run_id: str, position: int) -> str:
         view, brief = get_step(conn, run.id, name), get_brief(conn, run.id, name)
         values: dict[str, Any] = {"view": view, "brief": brief, "attempts": list_attempts(conn, run.id, name)}
         plan = engine().plans.get(conn, run.revision_id)
-        told = [] if brief.status.terminal else why(conn, plan, run.id, name)
+        told = [] if brief.status.terminal else why(conn, plan, run.id, name, one_app=identity().app is not None)
     return render("run/step.html", run=run, position=position, why=told, **values)
 
 

@@ -12,8 +12,13 @@ from orchestrator.services.cancel import cancel
 from orchestrator.services.hold import hold
 from orchestrator.services.pause import pause
 from orchestrator.services.pools import set_pool
+from orchestrator.services.register import register
 from orchestrator.services.settle_all import Done
+from orchestrator.services.start import start
+from orchestrator.services.start_plain import StartOptions
+from orchestrator.services.why import why
 from orchestrator.store.db import Database
+from orchestrator.store.reads import run_now
 from orchestrator.store.workers import WorkerInfo, announce
 from tests.documents import document, step
 from tests.hands import LEASE, SUCCESS, Hands
@@ -163,3 +168,36 @@ def test_of_an_item_it_is_told_too_and_of_its_step_the_first_that_is_open(db: Da
             Orchestrator(hands.engine).run(run_id).why(name, 7)
     cancel(hands.engine, run_id)
     assert of(1) == "'a[1]' has ended: it is canceled: the run was canceled."
+
+
+def test_to_one_app_what_other_apps_run_is_not_named(db: Database) -> None:
+    hands = Hands(db)
+    alive(hands)
+    set_pool(hands.engine, "gpu", 1, actor="test")
+    other = document(step("theirs", pool="gpu"))
+    register(hands.engine, other, app="other", actor="test")
+    first = start(hands.engine, "w", options=StartOptions(app="other")).run_id
+    held = hands.claim()
+    waits = hands.start(document(step("a", pool="gpu"), step("b")))
+    for name in ("a", "b"):
+        with db.transaction() as conn:
+            plan = hands.engine.plans.get(conn, run_now(conn, waits).revision_id)
+            said = " ".join(why(conn, plan, waits, name, one_app=True))
+            known = " ".join(why(conn, plan, waits, name))
+        assert ("a step of another app" in said, "theirs" in said, first in said) == (True, False, False)
+        assert "'theirs'" in known
+    hands.settle(held[0])
+
+
+def test_secrets_that_an_error_echoes_are_not_told(db: Database) -> None:
+    def leak(**given: Any) -> None:
+        raise ValueError(f"cannot use {given}")
+
+    hands = Hands(db, {"leak": leak})
+    schema = {"type": "object", "properties": {"key": {"type": "string", "writeOnly": True}}}
+    one = step("a", function="leak", input={"key": "{{ input.key }}"}, retry={"max_attempts": 2, "delay": 600})
+    run_id = hands.start(document(one, input_schema=schema), {"key": "hunter2222"})
+    hands.work()
+    said = told(hands, run_id)
+    assert "cannot use" in said
+    assert "hunter2222" not in said
