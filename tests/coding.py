@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -83,3 +85,14 @@ class Coders(Hands):
                 ),
                 {"id": run_id},
             )
+
+
+def paused(call: Function) -> Function:
+    """The call after a pause of up to a few milliseconds: for hunts of what happens at the same moment."""
+    pause = random.choice((0.0, 0.0005, 0.002, 0.005)) * random.random()
+
+    def later() -> Any:
+        time.sleep(pause)
+        return call()
+
+    return later

@@ -113,7 +113,7 @@ def borrowed(source: Source) -> set[str]:
         return {"Connection", "Row"}
     if source.module == "orchestrator.testing":
         return {"Connection", "Engine"}
-    if source.module == "orchestrator.client":
+    if source.module == "orchestrator.client" or within(source.module, "orchestrator.replay"):
         return {"Connection"}
     return set()
 

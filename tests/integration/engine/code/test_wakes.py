@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +15,7 @@ from orchestrator.services.coordinate import tick
 from orchestrator.services.settle_all import Done
 from orchestrator.services.signal import signal
 from orchestrator.store.db import Database
-from tests.coding import Coders
+from tests.coding import Coders, paused
 from tests.families import children_of
 from tests.hands import together
 from tests.support import soaked
@@ -28,17 +26,6 @@ TRIES = soaked(8, 1000)
 @pytest.fixture
 def coders(module_db: Database) -> Coders:
     return Coders(module_db, {"double": lambda n: 2 * n})
-
-
-def _paused(call: Callable[[], Any]) -> Callable[[], Any]:
-    """The call after a pause of up to a few milliseconds."""
-    pause = random.choice((0.0, 0.0005, 0.002, 0.005)) * random.random()
-
-    def paused() -> Any:
-        time.sleep(pause)
-        return call()
-
-    return paused
 
 
 def _driver(coders: Coders, run_id: str) -> tuple[Claimed, list[Claimed]]:
@@ -68,7 +55,7 @@ def test_the_end_of_a_call_is_never_missed_and_never_told_twice(coders: Coders, 
     held = coders.perform(driver)  # the call is ready from here on, and the function not suspended yet
     (call,) = coders.claim()
     done = coders.perform(call)
-    together([_paused(lambda: coders.settle_all([held])), _paused(lambda: coders.settle_all([done]))])
+    together([paused(lambda: coders.settle_all([held])), paused(lambda: coders.settle_all([done]))])
     assert coders.finish(run_id)["output"] == [2]
     assert len(turns) == 2
     assert coders.steps(run_id)["driver"]["attempts"] == 1
@@ -85,7 +72,7 @@ def test_an_event_is_never_missed_whenever_it_comes(coders: Coders, number: int)
         for claimed in coders.claim():
             coders.settle_all([coders.perform(claimed)])
 
-    together([_paused(waiting), _paused(_paused(lambda: signal(coders.engine, run_id, "go", number)))])
+    together([paused(waiting), paused(paused(lambda: signal(coders.engine, run_id, "go", number)))])
     assert coders.finish(run_id)["output"] == number
 
 
@@ -104,11 +91,11 @@ def test_a_childs_end_is_never_missed_also_by_who_was_attached_to_it(coders: Cod
     assert len(spawning) == 2
 
     def settle(done: Done) -> Callable[[], Any]:
-        return _paused(lambda: coders.settle_all([done]))
+        return paused(lambda: coders.settle_all([done]))
 
     together([settle(done) for done in spawning])
     (child,) = [*children_of(coders, first), *children_of(coders, second)]
-    together([_paused(coders.work), _paused(lambda: signal(coders.engine, child, "go", 7))])
+    together([paused(coders.work), paused(lambda: signal(coders.engine, child, "go", 7))])
     assert [coders.finish(run_id)["output"] for run_id in (first, second)] == [7, 7]
 
 
@@ -123,7 +110,7 @@ def test_a_timer_that_goes_off_at_any_moment_wakes_once(coders: Coders, number: 
         for claimed in coders.claim():
             coders.settle_all([coders.perform(claimed)])
 
-    together([_paused(sleeping), _paused(lambda: tick(coders.engine))])
+    together([paused(sleeping), paused(lambda: tick(coders.engine))])
     assert coders.finish(run_id)["output"] == "slept"
     with coders.db.transaction() as conn:
         tried = "SELECT count(*) FROM workflow_step_attempts a JOIN workflow_run_steps s ON s.id = a.step_id"
@@ -146,7 +133,7 @@ def test_a_cancel_and_the_end_of_a_run_make_one_end(coders: Coders, number: int)
             return False
         return True
 
-    _, canceled = together([_paused(lambda: coders.settle_all([done])), _paused(stop)])
+    _, canceled = together([paused(lambda: coders.settle_all([done])), paused(stop)])
     coders.finish(run_id)
     ends = [kind for kind in coders.events(run_id) if kind in ("run.succeeded", "run.canceled", "run.failed")]
     assert ends in ([["run.canceled"]] if canceled and number % 2 == 0 else [["run.succeeded"], ["run.canceled"]])
