@@ -580,7 +580,8 @@ BEGIN
     ('fire_schedules', EXISTS (SELECT FROM schedules s WHERE s.due_at <= orchestrator_now())),
     -- Whose run has ended; what may begin, as no other is open; what waits for a run that is to be canceled.
     ('follow_fires', EXISTS (SELECT FROM schedule_fires f WHERE f.status = 'started'
-        AND (SELECT r.status FROM workflow_runs r WHERE r.id = f.run_id) IN ('canceled', 'failed', 'succeeded'))
+        AND coalesce((SELECT r.status FROM workflow_runs r WHERE r.id = f.run_id), 'canceled')
+          IN ('canceled', 'failed', 'succeeded'))
       OR EXISTS (SELECT FROM schedule_fires w JOIN schedules s ON s.id = w.schedule_id
         WHERE w.status = 'waiting' AND s.paused_at IS NULL AND (s.overlap = 'cancel_running' OR NOT EXISTS (
           SELECT FROM schedule_fires f WHERE f.schedule_id = w.schedule_id AND f.status = 'started'

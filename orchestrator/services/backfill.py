@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
+
+from sqlalchemy import Row
 
 from orchestrator.domain.calendar import Calendar
 from orchestrator.errors import InvalidInput, Problem
@@ -20,9 +23,9 @@ MOST = 1_000  # fire times in a range
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From `first` on, up to before `until`, or now. `all`: also fire times that have a run; each gets another.
+    """From `first` on, up to before `until`, or now; what a coordinator is still to decide is not of it.
 
-    `at_once`: all side by side, not one after another.
+    `all`: also fire times that have a run; each gets another. `at_once`: all side by side, not one after another.
     """
 
     first: datetime
@@ -60,7 +63,7 @@ def backfill(
     with engine.db.transaction() as conn:
         row = one_schedule(conn, which, app)
         firing = Firing(engine, conn, row)
-        found = _fires(firing.calendar, wanted, row.now)
+        found = _fires(firing.calendar, wanted, _decided_until(row))
         known = schedule_fires.known_fires(conn, row.id, found[0], found[-1]) if found else {}
         chosen = [fire for fire in found if wanted.all or not known.get(fire, (0, False))[1]]
         if not dry_run and chosen:
@@ -77,8 +80,13 @@ def backfill(
     return Backfilled(str(row.id), chosen, len(found) - len(chosen), dry_run, firing.paused)
 
 
-def _fires(calendar: Calendar, wanted: Range, now: datetime) -> list[datetime]:
-    end = now + timedelta(microseconds=1)
+def _decided_until(row: Row[Any]) -> datetime:
+    """Before this no fire time is still to be decided; that of a paused schedule is not."""
+    now: datetime = row.now + timedelta(microseconds=1)
+    return now if row.due_at is None else min(now, row.next_fire_at)
+
+
+def _fires(calendar: Calendar, wanted: Range, end: datetime) -> list[datetime]:
     until = end if wanted.until is None else min(wanted.until, end)
     found = list(islice(calendar.between(wanted.first, until), MOST + 1))
     if len(found) > MOST:

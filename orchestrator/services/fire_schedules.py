@@ -7,6 +7,7 @@ starts, and who finds it locked passes on (docs/adr/0022).
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 
 from orchestrator.errors import Locked, Unreachable
@@ -15,7 +16,8 @@ from orchestrator.services.firing import Firing
 from orchestrator.store import schedule_fires, schedules
 
 log = logging.getLogger(__name__)
-PORTION = 200  # schedules a tick: the other duties must not wait for long
+PORTION = 200  # schedules a tick, and no more begun after so many seconds: the other duties must not wait for long
+_SECONDS = 1.0
 _TROUBLE_SECONDS = 60.0
 
 
@@ -36,7 +38,10 @@ def follow_fires(engine: Engine) -> set[str]:
 def _each(engine: Engine, ids: Iterable[str], act: Callable[[Engine, str], frozenset[str]]) -> set[str]:
     """One that fails tells so on the schedule, is tried again later, and keeps no other waiting."""
     queues: set[str] = set()
+    end = time.monotonic() + _SECONDS
     for id in ids:
+        if time.monotonic() > end:
+            break
         try:
             queues |= act(engine, id)
         except Unreachable:

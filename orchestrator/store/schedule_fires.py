@@ -82,10 +82,13 @@ def note_gap(conn: Connection, id: str, gap: Gap, before: datetime | None) -> No
         conn.execute(_GAP, values)
 
 
+# A run that is no longer there has ended too, and nobody knows how.
 _NOTE_ENDED = text(f"""
-UPDATE schedule_fires f SET status = r.status FROM workflow_runs r
-WHERE f.schedule_id = :id AND f.status = 'started' AND r.id = f.run_id AND r.status IN {_ENDED}
-RETURNING r.status, r.finished_at
+UPDATE schedule_fires f SET status = coalesce(r.status, 'canceled')
+FROM schedule_fires o LEFT JOIN workflow_runs r ON r.id = o.run_id
+WHERE f.schedule_id = :id AND f.status = 'started' AND o.schedule_id = f.schedule_id AND o.run_id = f.run_id
+  AND coalesce(r.status, 'canceled') IN {_ENDED}
+RETURNING f.status, coalesce(r.finished_at, f.decided_at) AS ended_at
 """)
 _OPEN = text("""
 SELECT f.run_id, f.cause = 'backfill' AS backfill, r.status
@@ -105,7 +108,7 @@ SELECT count(*) FROM schedule_fires WHERE schedule_id = :id AND status = 'waitin
 def note_ended(conn: Connection, id: str) -> list[str]:
     """Note which runs of the schedule have ended, and tell how, in the order of their ends."""
     rows = conn.execute(_NOTE_ENDED, {"id": id}).all()
-    return [row.status for row in sorted(rows, key=lambda row: row.finished_at)]
+    return [row.status for row in sorted(rows, key=lambda row: row.ended_at)]
 
 
 def open_runs(conn: Connection, id: str) -> Sequence[Row[Any]]:
@@ -125,8 +128,8 @@ def count_waiting(conn: Connection, id: str) -> int:
 
 # The same as in `orchestrator_due`, with which.
 _TO_FOLLOW = text(f"""
-SELECT f.schedule_id FROM schedule_fires f JOIN workflow_runs r ON r.id = f.run_id
-WHERE f.status = 'started' AND r.status IN {_ENDED}
+SELECT f.schedule_id FROM schedule_fires f LEFT JOIN workflow_runs r ON r.id = f.run_id
+WHERE f.status = 'started' AND coalesce(r.status, 'canceled') IN {_ENDED}
 UNION
 SELECT w.schedule_id FROM schedule_fires w JOIN schedules s ON s.id = w.schedule_id
 WHERE w.status = 'waiting' AND s.paused_at IS NULL AND (s.overlap = 'cancel_running' OR NOT EXISTS (

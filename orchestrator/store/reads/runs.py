@@ -157,6 +157,8 @@ def _find(
     order = "r.id DESC" if newest_first else "r.id"
     parts = {"where": where, "order": order, "outer": order.replace("r.", "f.")}
     parts["runs"] = _TAGGED if tagged else "workflow_runs"
+    if not tagged and len(values.get("schedules", ())) == 1:
+        parts |= {"runs": _SCHEDULED, "where": where.replace(_CONDITIONS["schedules"], "true")}
     statement = _FIND if filters.workflow is None else _FIND_OF
     if filters.workflow is not None:
         values["workflows"] = workflow_ids(conn, filters.workflow)
@@ -175,6 +177,9 @@ def find_statuses(conn: Connection, filters: RunFilters, after: str | None, limi
 
 # What seldom occurs is found by its index; asked for the newest, the planner would rather read all runs in order.
 _TAGGED = "(SELECT * FROM workflow_runs WHERE tags @> CAST(:tags AS text[]) OFFSET 0)"
+# Those of one schedule, in the order of its index of them: they may be rare, or all be old.
+_SCHEDULED = """(SELECT n.* FROM schedule_fires f JOIN workflow_runs n ON n.id = f.run_id
+  WHERE f.schedule_id = (CAST(:schedules AS uuid[]))[1] AND f.run_id IS NOT NULL)"""
 _FIND = "SELECT r.id FROM {runs} r WHERE {where} ORDER BY {order} LIMIT :limit"
 # One index probe a workflow, however many owners use the name.
 _FIND_OF = """

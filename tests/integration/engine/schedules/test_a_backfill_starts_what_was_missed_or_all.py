@@ -93,7 +93,7 @@ def test_a_backfill_of_times_that_are_still_due_leaves_one_run_for_each() -> Non
 
 def test_a_range_is_bounded() -> None:
     with scheduled(interval_seconds=1) as it:
-        it.wait(3600, ticks=0)
+        it.wait(3600)
         with pytest.raises(InvalidInput, match="more than 1,000 fire times.*08:16:40"):
             backfill(it.engine, "s", minutes(it, 0, 60))
         assert len(backfill(it.engine, "s", minutes(it, 50, 90), dry_run=True).fires) == 601, "nothing after now"

@@ -60,3 +60,11 @@ def test_allow_starts_them_side_by_side() -> None:
         for _ in range(3):
             it.wait(60)
         assert it.statuses() == ["running"] * 3
+
+
+def test_a_run_that_was_removed_is_open_no_more() -> None:
+    with scheduled(overlap="skip") as it:
+        it.wait(60)
+        it.box.connection.exec_driver_sql("DELETE FROM workflow_runs")
+        it.wait(60)
+        assert [status for _, status, _ in it.fires()] == ["canceled", "started"]
