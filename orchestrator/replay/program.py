@@ -25,7 +25,8 @@ class Program:
         self.stop: Stop | None = None
         self.over = False
         self._position = 0
-        self._names = Counter({DRIVER: 1})
+        self._names = Counter[str]()
+        self._keys = {DRIVER}
         self._open: dict[int, Entry] = {}
         self._thread = threading.get_ident()
         self._inside: str | None = None
@@ -52,12 +53,20 @@ class Program:
         self.check()
         checked_name(name)
         self._position += 1
-        self._names[name] += 1
-        key = name if self._names[name] == 1 else f"{name}#{self._names[name]}"
+        key = self._key(name)
         entry = self.history.entries.get(self._position)
         if entry is not None and (entry.verb, entry.name) != (verb, name):
             raise self.stopped(Changed(_differs(entry, f"the code asks for {verb} '{name}' ({users_line()})")))
         return self._position, key, entry
+
+    def _key(self, name: str) -> str:
+        """The name, with an ordinal where it was used before."""
+        key = name
+        while key in self._keys:
+            self._names[name] += 1
+            key = f"{name}#{self._names[name] + 1}"
+        self._keys.add(key)
+        return key
 
     def peek(self) -> Entry | None:
         """The entry of the next position, which the code has not asked for yet."""

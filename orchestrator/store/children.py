@@ -71,7 +71,9 @@ SELECT c.status, c.output, c.error, c.cancel_reason, c.parent_run_id, w.name AS 
   c.status = 'failed' AND EXISTS (
     SELECT FROM workflow_run_steps s JOIN workflow_children k ON k.parent_step_id = s.id AND k.attempt = s.attempt
     JOIN workflow_runs d ON d.id = k.child_run_id AND d.status = 'failed'
-    WHERE s.run_id = c.id AND s.name = c.error ->> 'step' AND s.reason = 'error') AS failed_below
+    WHERE s.run_id = c.id AND s.reason = 'error' AND (s.name = c.error ->> 'step'
+      OR s.position > 0 AND s.item IS NOT NULL AND strpos(c.error ->> 'message', s.error ->> 'message') > 0)
+    ) AS failed_below
 FROM workflow_runs c JOIN workflow_revisions v ON v.id = c.revision_id JOIN workflows w ON w.id = v.workflow_id
 WHERE c.id = :id
 """)

@@ -94,6 +94,13 @@ def test_repeated_names_have_ordinals_and_calls_begun_together_wait_together() -
     assert played.turn() == Returned([2, 1], "[2,1]")
 
 
+def test_no_two_steps_have_one_name() -> None:
+    def work(ctx: Any, input: Any) -> Any:
+        return ctx.gather(*[ctx.start_call(name) for name in ("driver", "f#2", "f", "f", "f")])
+
+    assert Played(work).finish(lambda entry: entry.key) == ["driver#2", "f#2", "f", "f#3", "f#4"]
+
+
 @pytest.mark.parametrize("value", [{"for": "time"}, {"status": "failed"}, {"suspended": True}, None, "Suspended"])
 def test_a_result_that_looks_like_a_marker_is_delivered_as_it_is(value: Any) -> None:
     assert Played(lambda ctx, input: [ctx.step("s", lambda: value), ctx.call("f")]).finish(lambda _: value) == [

@@ -49,6 +49,7 @@ def test_a_childs_output_error_and_cancel_reach_the_function_three_levels_up(cod
     name, kind, told = coders.finish(coders.begin(_caught, down))["output"]
     assert (name, kind) == ("ChildFailed", "ValueError")
     assert "broken: no luck" in told
+    assert told.count("of run") + told.count("(run") == 1
     coders.know(lambda ctx, input: ctx.wait_event("never"), "ok")
     run_id = coders.begin(_caught, {"name": "middle", "input": {"name": "ok"}})
     coders.work()

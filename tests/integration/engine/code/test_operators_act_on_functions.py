@@ -157,6 +157,14 @@ def test_steps_of_a_function_can_be_marked_and_held(coders: Coders, shaky: Shaky
     assert coders.finish(run_id)["output"] == ["by hand", None]
 
 
+def test_the_driver_may_be_marked_which_ends_its_run(coders: Coders) -> None:
+    run_id = coders.begin(lambda ctx, input: ctx.wait_event("never"))
+    coders.work()
+    mark(coders.engine, run_id, "driver", StepStatus.SUCCEEDED, output={"by": "hand"})
+    assert coders.finish(run_id)["output"] == {"by": "hand"}
+    assert coders.statuses(run_id) == {"driver": "succeeded", "never": "canceled"}
+
+
 def test_a_rerun_begins_anew_and_not_from_a_step(coders: Coders) -> None:
     run_id = coders.begin(lambda ctx, input: ctx.call("double", {"n": input}), 4)
     coders.finish(run_id)
