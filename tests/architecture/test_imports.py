@@ -111,7 +111,7 @@ def borrowed(source: Source) -> set[str]:
     """The names a module outside the store may have from SQLAlchemy: the types of what it hands on."""
     if within(source.module, "orchestrator.services"):
         return {"Connection", "Row"}
-    if source.module == "orchestrator.testing":
+    if source.module == "orchestrator.testing.sandboxed":
         return {"Connection", "Engine"}
     if source.module == "orchestrator.client" or within(source.module, "orchestrator.replay"):
         return {"Connection"}

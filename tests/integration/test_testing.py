@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from orchestrator import testing
@@ -49,8 +51,19 @@ def test_two_sandboxes_may_be_open_at_once() -> None:
 def test_a_sandbox_that_needs_what_another_holds_says_so_instead_of_waiting_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(testing, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("orchestrator.testing.sandboxed._LOCK_SECONDS", 0.05)
     with testing.sandbox() as outer:
         outer.start(PASSES)
         with pytest.raises(Locked, match="another sandbox is open on the same database"):
             testing.run(PASSES)
+
+
+def test_a_child_of_a_function_may_be_a_document_whose_time_passes_too() -> None:
+    child = {"name": "Doubled", "steps": [{"name": "rest", "sleep": 60}], "output": "{{ input.n * 2 }}"}
+
+    def work(ctx: Any, input: Any) -> Any:
+        return ctx.await_child(ctx.spawn_child("doubled", {"n": 8}))
+
+    result = testing.run(work, workflows=[child])
+    assert (result.output, result.duration.total_seconds()) == (16, 60)
+    assert [child.steps["rest"].status for child in result.children] == ["succeeded"]

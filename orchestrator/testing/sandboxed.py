@@ -1,15 +1,4 @@
-"""Run workflows in this process: the real SQL and the real engine, no broker, and a clock that skips waits.
-
-    from orchestrator import testing
-
-    def test_refund():
-        result = testing.run(DOCUMENT, {"amount": 5}, functions={"charge": lambda amount: {"id": 1}})
-        assert result.status == "succeeded"
-        assert result.steps["charge"].output == {"id": 1}
-
-Everything happens in one transaction that is rolled back: nothing stays in the database, and within it the
-database clock stands still but for what the run waits.
-"""
+"""The real SQL and the real engine in one transaction, with no broker and a clock that skips waits."""
 
 from __future__ import annotations
 
@@ -18,7 +7,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -39,6 +27,8 @@ from orchestrator.errors import (
 )
 from orchestrator.functions import Registry, make_spec, registry
 from orchestrator.replay.perform import perform
+from orchestrator.replay.rehearsal import stage as stages
+from orchestrator.replay.rehearsal.stage import Stuck
 from orchestrator.services.claim import Prepared, claim
 from orchestrator.services.coordinate import tick
 from orchestrator.services.decide import decide
@@ -55,6 +45,7 @@ from orchestrator.store.db import Database, limit_lock_waits
 from orchestrator.store.one_transaction import OneTransaction
 from orchestrator.store.transition import Lease, Queued
 from orchestrator.store.workflows import ensure_app
+from orchestrator.testing.results import RunResult, StepResult
 
 log = logging.getLogger("orchestrator.step")
 
@@ -63,82 +54,6 @@ _LOCK_SECONDS = 10.0
 Document = Mapping[str, Any] | str | Path
 # Which of the waiting steps goes next, given how many wait.
 Pick = Callable[[int], int]
-
-
-class Stuck(OrchestratorError):
-    """The run is open and nothing will ever move it: a bug of the engine, or a step that waits for the outside."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """A step after the run; `attempts` counts its tries, `history` has each one's outcome and error; `items` are those
-    of a step with `with_items`, each like a step."""
-
-    name: str
-    status: str
-    reason: str | None
-    input: Any
-    output: Any
-    error: dict[str, Any] | None
-    attempts: int
-    history: tuple[dict[str, Any], ...] = ()
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    child_run_id: str | None = None
-    items: tuple[StepResult, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """A run after its end. `steps` by name, lifecycle handlers included; `duration` by the clock of the run.
-
-    `children`: the runs that its steps started, in that order.
-    """
-
-    id: str
-    workflow: str
-    status: str
-    input: Any
-    output: Any
-    error: dict[str, Any] | None
-    vars: dict[str, Any]
-    steps: dict[str, StepResult]
-    duration: timedelta
-    events: tuple[dict[str, Any], ...] = field(default=())
-    depth: int = 0
-    parent_run_id: str | None = None
-    children: tuple[RunResult, ...] = ()
-
-
-def run(
-    definition: Document,
-    input: Any = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-    *,
-    at: datetime | None = None,
-    pick: Pick = lambda waiting: 0,
-    settings: Settings | None = None,
-    database_url: str | None = None,
-    check: Callable[[Sandbox], None] | None = None,
-    signals: Mapping[str, Any] | None = None,
-    approvals: Mapping[str, Any] | None = None,
-    workflows: Sequence[Document] = (),
-) -> RunResult:
-    """Run a definition (a map, YAML or JSON text, or a path) to its end.
-
-    `functions` are added to those registered with `@function`, `workflows` are those its steps start runs of. `at` is
-    the time it starts. Waits (sleeps, retry delays, timeouts) are skipped. `signals` maps the events that come to their
-    payloads; `approvals` the steps that ask people to True, False, or the fields of a yes, or to a list of these where
-    each item asks. `check` is called after every step. Raises `InvalidDefinition`, `InvalidInput`, and `Stuck` when the
-    run cannot end.
-    """
-    with sandbox(functions, at=at, settings=settings, database_url=database_url) as box:
-        for other in workflows:
-            box.register(other)
-        run_id = box.start(definition, input)
-        box.tell(run_id, signals or {}, approvals or {})
-        box.drive(run_id, pick, check)
-        return box.result(run_id)
 
 
 @contextmanager
@@ -157,7 +72,7 @@ def sandbox(
     with _database(database_url).new_connection() as connection:
         outer = connection.begin()
         limit_lock_waits(connection, _LOCK_SECONDS)
-        box = Sandbox(connection, _registry(functions or {}), settings or Settings())
+        box = Sandbox(connection, registry_with(functions or {}), settings or Settings())
         if at is not None:
             box.clock.move_to(at)
         reset = _current.set(box)
@@ -191,7 +106,7 @@ def sleep(seconds: float) -> None:
 
     Raises `AttemptTimeout` when that takes the attempt past its `timeout`.
     """
-    box = _current.get()
+    box = _current.get() or stages.current.get()
     if box is None:
         raise OrchestratorError("testing.sleep works inside a step function run by orchestrator.testing")
     box.pass_time(seconds)
@@ -325,12 +240,15 @@ class _Link:
 _current: contextvars.ContextVar[Sandbox | None] = contextvars.ContextVar("orchestrator_sandbox", default=None)
 
 
-def _registry(functions: Mapping[str, Callable[..., Any]]) -> Registry:
+def registry_with(functions: Mapping[str, Callable[..., Any]]) -> Registry:
+    """What is registered, and these."""
     made = Registry("a test's functions are those of its `functions` and of the modules it has imported")
     for spec in registry:
         made.put(spec)
     for name, call in functions.items():
         made.put(make_spec(call, name))
+    for workflow in registry.workflows:
+        made.workflows.put(workflow)
     return made
 
 
