@@ -18,8 +18,10 @@ from orchestrator.store.reads import (
     RunSecrets,
     get_item,
     get_run,
+    journal_head,
     list_attempts,
     list_items,
+    list_journal,
     list_runs,
     list_steps,
     load_secrets,
@@ -84,6 +86,18 @@ class RunHandle:
         `NotFound`."""
         with self._engine.db.transaction() as conn:
             return get_item(conn, self.id, step, index) | {"attempts": list_attempts(conn, self.id, step, index)}
+
+    def journal(self) -> Iterator[dict[str, Any]]:
+        """What the function of a code-first run did, in the order of its program, page by page; nothing of a document's
+        run. Secret fields masked."""
+        secrets, db = self._secrets(), self._engine.db
+        yield from every(db, lambda conn, after: list_journal(conn, self.id, after, secrets=secrets))
+
+    def history(self) -> dict[str, Any]:
+        """The same with the input, as `orchestrator.testing.replay` takes it and a JSON file keeps it."""
+        with self._engine.db.transaction() as conn:
+            head = journal_head(conn, self.id)
+        return {**head, "entries": list(self.journal())}
 
     def _secrets(self) -> RunSecrets:
         with self._engine.db.transaction() as conn:

@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli.options import common, limits
 from orchestrator.cli.output import print_json
-from orchestrator.cli.session import find, open_database, plan_named, plan_of
+from orchestrator.cli.session import find, open_database, plan_named
 from orchestrator.config import Config
 from orchestrator.domain.draw import FORMS, draw
 from orchestrator.domain.graph import Plan, make_plan
@@ -16,6 +16,8 @@ from orchestrator.domain.parse import parse
 from orchestrator.domain.states import StepStatus
 from orchestrator.errors import InvalidInput, NotFound, OrchestratorError
 from orchestrator.services.documents import STDIN, read_document
+from orchestrator.services.done import done, named_statuses
+from orchestrator.services.plans import Plans
 from orchestrator.store.db import Database
 from orchestrator.store.reads import run_now, step_statuses
 
@@ -80,8 +82,10 @@ def _of_file(path: str) -> Plan:
 
 
 def _of_run(db: Database, run: str) -> tuple[Plan, dict[str, StepStatus]]:
+    """Its graph; of a function, what it has done so far."""
     run_id = find(db, run)
     with db.transaction() as conn:
         now, statuses = run_now(conn, run_id), step_statuses(conn, run_id)
-    plan = plan_of(db, now)
-    return plan, {plan.at(position).name: status for position, status in statuses.items()}
+        plan = Plans().get(conn, now.revision_id)
+        found = done(conn, plan, run_id)
+    return found.plan, named_statuses(plan, found, statuses)

@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("orchestrator.cli.show", "Show a run, one of its steps, or the items of one."),
     "watch": ("orchestrator.cli.watch", "Watch a run until it ends."),
     "logs": ("orchestrator.cli.logs", "Show what a run's steps logged and printed."),
+    "journal": ("orchestrator.cli.journal", "Show what the function of a code-first run did."),
     "cancel": ("orchestrator.cli.cancel", "Cancel runs."),
     "pause": ("orchestrator.cli.pause", "Pause runs: nothing new of them starts."),
     "resume": ("orchestrator.cli.resume", "Let paused runs go on."),

@@ -75,6 +75,10 @@ def _facts(page: RunPage, signs: Signs, width: int | None) -> Iterator[Text]:
     if because:
         yield _fact("why", because)
     yield _fact("run", Text(f"{run.id}, revision {run.revision}, app {clean(run.app)}"))
+    definition = page.around.plan.definition
+    if page.around.plan.code:
+        version = f", version {clean(definition.version)}" if definition.version else ""
+        yield _fact("function", Text(f"{clean(definition.steps[0].code or '')}{version}"))
     if view["parent_run_id"] is not None:
         item = "" if view["parent_item"] is None else f"item {view['parent_item']} of "
         step = f"{item}step '{clean(view['parent_step'])}' of " if view["parent_step"] else ""

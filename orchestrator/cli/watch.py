@@ -24,6 +24,7 @@ from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import Unreachable
 from orchestrator.services.descend import Family, descend
+from orchestrator.services.done import done
 from orchestrator.services.look import Look, look
 from orchestrator.store.db import Database
 from orchestrator.store.reads import StepBrief, get_run, load_secrets
@@ -102,6 +103,15 @@ class Watcher:
         statuses: dict[int, StepStatus] = {step.position: step.status for step in self.seen.steps}
         return Around(self.plan, statuses, run.status, run.now + timedelta(seconds=later))
 
+    def tree(self) -> list[TreeLine]:
+        """The steps as a tree; of a function, behind it what it has done so far."""
+        if not self.plan.code:
+            return tree(self.plan)
+        with self.db.transaction() as conn:
+            found = done(conn, self.plan, self.run_id)
+        lines = [replace(line, position=found.places[line.position]) for line in tree(found.plan)]
+        return [TreeLine(0, ()), *(line for line in lines if line.position)]
+
     @property
     def over(self) -> bool:
         return self.seen.run.status.terminal
@@ -129,6 +139,7 @@ class _Picture:
     def __init__(self, watcher: Watcher, shown: Console) -> None:
         self.watcher, self.console, self.signs = watcher, shown, Signs.of(shown)
         self._tree: list[TreeLine] | None = None
+        self._drawn = -1  # how many steps there were; those of a function become more
 
     @property
     def size(self) -> Size:
@@ -141,8 +152,8 @@ class _Picture:
         if not watcher.over:
             seen = replace(seen, run=replace(seen.run, now=seen.run.now + timedelta(seconds=later)))
         whole = len(seen.steps) == seen.total and fits(seen.total, self.size)
-        if whole and self._tree is None:
-            self._tree = tree(watcher.plan)
+        if whole and self._drawn != seen.total:
+            self._tree, self._drawn = watcher.tree(), seen.total
         around = watcher.around(later)
         lines = screen(
             seen, around, self._tree if whole else None, self.signs, self.size, watcher.trouble, watcher.family

@@ -62,6 +62,13 @@ def code_document(call: Callable[..., Any], name: str, *, version: str | None = 
     return _without_none(whole) | {"output": f"{{{{ steps.{DRIVER}.output }}}}"}
 
 
+def code_of(document: Mapping[str, Any]) -> str | None:
+    """Where the function of a stored document is (`orders:order`); None of one that was written as a document."""
+    first = document["steps"][0]
+    code: str | None = first.get("code")
+    return code
+
+
 def _without_none(given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value is not None}
 

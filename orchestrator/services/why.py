@@ -142,6 +142,8 @@ class _Asked:
                     yield from self._first_begun()
                 elif step.items_total is not None:
                     yield from self._first_item(step)
+                elif (step.wait or {}).get("for") == "steps":
+                    yield from self._first_begun(step)
             case _:
                 yield self._ended(step)
 
@@ -156,6 +158,13 @@ class _Asked:
         index = first_open(self.conn, self.run.id, step.name)
         if index is not None:
             yield from self.step_says(get_item_brief(self.conn, self.run.id, step.name, index))
+
+    def _first_begun(self, driver: StepBrief) -> Iterator[str]:
+        """Why the first step that a function waits for has not ended."""
+        names = (driver.wait or {})["steps"]
+        open = [step for step in self.steps.values() if step.name in names and not step.status.terminal]
+        if open:
+            yield from self.step_says(open[0])
 
     def _below(self, run_id: str) -> Iterator[str]:
         """Why its child has not ended."""

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from orchestrator.services.signal import signal
 from orchestrator.store.db import Database
 from tests.hands import audited
 from tests.web.browser import PHONE, Reader
+from tests.web.coded import sell
 from tests.web.stage import MARKUP, ODD, ORDER, Stage
 
 
@@ -205,3 +207,29 @@ def test_a_viewer_reads_on_a_phone_and_does_nothing(browser: Browser, address: s
     assert refused.status == 403
     viewer.check_access()
     viewer.close()
+
+
+def test_a_run_of_a_function_draws_what_it_has_done_and_grows(reader: Reader, stage: Stage) -> None:
+    run_id = sell(stage.hands, 5)
+    page = _graph(reader, run_id)
+    names = ["charge", "label 0", "label 1", "note", "approved"]
+    expect(page.locator(".node .name")).to_have_text(names)
+    expect(page.locator(".line.success")).to_have_count(1)
+    expect(page.locator("#run-head")).to_contain_text("tests.web.coded:sale, version 3")
+    page.locator(".node", has_text="charge").click()
+    drawer = page.get_by_role("complementary", name="Step")
+    expect(drawer).to_contain_text("The function did this itself")
+    expect(drawer.get_by_label("Output of the step")).to_contain_text('"id": 5')
+    expect(drawer.get_by_role("link", name="Mark")).to_have_count(0)
+    reader.check_access()
+    signal(stage.hands.engine, run_id, "approved", True)
+    stage.hands.work()
+    expect(page.locator("#run-head")).to_contain_text("succeeded")
+    for tab, told in (("steps", "in the function"), ("timeline", "approved")):
+        page = reader.open(f"/runs/{run_id}?tab={tab}")
+        expect(page.locator("#run-tab tbody tr")).to_have_count(6)
+        expect(page.locator("#run-tab")).to_contain_text(told)
+        reader.check_access()
+    tried = _graph(reader, sell(stage.hands, 500))
+    expect(tried.locator(".node", has_text="mail")).to_contain_text("ready")
+    expect(tried.locator(".node .name")).to_have_text(["charge", "label 0", "label 1", "mail"])

@@ -15,6 +15,7 @@ from orchestrator.services.tokens import create_token
 from orchestrator.store.db import Database
 from orchestrator.store.reads import get_run, get_workflow
 from tests.web.browser import PHONE, Reader
+from tests.web.coded import sell
 from tests.web.stage import MARKUP, NOTE, ODD, ORDER, Stage
 
 TRIP: dict[str, Any] = {
@@ -183,3 +184,22 @@ def test_a_viewer_looks_and_an_app_sees_its_own_and_its_groups(
     expect(page.get_by_role("link", name="Start…").first).to_be_visible()
     reader.check_access()
     reader.close()
+
+
+def test_a_workflow_that_is_a_function_says_where_and_is_started_by_its_form(reader: Reader, stage: Stage) -> None:
+    sell(stage.hands, 5)
+    page = reader.open("/workflow?name=sale&app=default")
+    code = page.get_by_role("region", name="Code")
+    expect(code).to_contain_text("It is the Python function tests.web.coded:sale, version 3.")
+    expect(page.get_by_role("region", name="Graph")).to_have_count(0)
+    expect(page.get_by_role("link", name="Edit", exact=True)).to_have_count(0)
+    reader.check_access()
+    page.get_by_role("link", name="Definition & revisions").click()
+    expect(page.locator("main")).to_contain_text("code: tests.web.coded:sale")
+    page.get_by_role("link", name="Start…").click()
+    page.get_by_label("Amount").fill("7")
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("sale")
+    refused = page.request.get("/workflow/edit?name=sale&app=default")
+    assert refused.status == 404
+    assert "is written in Python" in refused.text()

@@ -7,10 +7,11 @@ from typing import Any
 from flask import Response
 
 from orchestrator.domain.draw import FORMS, draw
-from orchestrator.store.reads import list_events, list_family, list_logs, run_now, step_statuses
+from orchestrator.services.done import done, named_statuses
+from orchestrator.store.reads import list_events, list_family, list_journal, list_logs, run_now, step_statuses
 from web.api.fields import Count, Name, Paged, Strict, absent, one_of
 from web.api.noun import Noun, answered, paged
-from web.api.shapes.runs import EventPage, FamilyShape, GraphShape, LogPage
+from web.api.shapes.runs import EventPage, FamilyShape, GraphShape, JournalPage, LogPage
 from web.api.use import looking_at
 from web.application import engine
 
@@ -60,6 +61,16 @@ def logs(query: dict[str, Any], run_id: str) -> Response:
         return paged(page)
 
 
+@history.get("/runs/<run_id>/journal", JournalPage, query=Paged, refused=(404,))
+def journal(query: dict[str, Any], run_id: str) -> Response:
+    """List what the function of a code-first run did, in the order of its program
+
+    Of the generation it is in. Empty for a run of a document.
+    """
+    with looking_at(run_id) as conn:
+        return paged(list_journal(conn, run_id, query["after"], query["limit"]))
+
+
 @history.get("/runs/<run_id>/children", FamilyShape, query=FamilyQuery, refused=(404,))
 def children(query: dict[str, Any], run_id: str) -> Response:
     """List the runs below a run
@@ -73,10 +84,13 @@ def children(query: dict[str, Any], run_id: str) -> Response:
 
 @history.get("/runs/<run_id>/graph", GraphShape, query=GraphQuery, refused=(404,))
 def graph(query: dict[str, Any], run_id: str) -> Response:
-    """Draw a run with the states of its steps"""
+    """Draw a run with the states of its steps
+
+    Of a code-first workflow what its function has done so far.
+    """
     with looking_at(run_id) as conn:
         plan = engine().plans.get(conn, run_now(conn, run_id).revision_id)
-        found = step_statuses(conn, run_id)
-    statuses = {here.name: found[here.position] for here in plan.steps if here.position in found}
-    drawn = draw(plan, query["format"], statuses)
+        found = done(conn, plan, run_id)
+        statuses = named_statuses(plan, found, step_statuses(conn, run_id))
+    drawn = draw(found.plan, query["format"], statuses)
     return answered({"workflow": plan.definition.name, "format": query["format"], "graph": drawn})

@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response, request, url_for
 
 from orchestrator.domain.build import build
+from orchestrator.domain.codes import code_of
 from orchestrator.domain.difference import as_yaml
 from orchestrator.domain.graph import make_plan
 from orchestrator.domain.load import load_text
@@ -93,6 +94,8 @@ def _shown() -> dict[str, Any]:
     which = meant()
     found = workflow_of(which)
     check_change(found)
+    if (code := code_of(found["document"])) is not None:
+        raise NotFound(f"workflow '{found['name']}' is written in Python: it is changed in {code}")
     return {"workflow": found, "which": which, "apps": [], "default_app": ""}
 
 

@@ -8,9 +8,12 @@ from typing import Any
 
 from flask import Response, jsonify, make_response, request
 
+from orchestrator.domain.done import placed
 from orchestrator.domain.drawing.chart import chart
+from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import StepStatus
-from orchestrator.store.reads import RunNow, get_run, list_events, step_counts
+from orchestrator.services.done import done
+from orchestrator.store.reads import RunNow, get_run, journal_head, list_events, step_counts
 from orchestrator.store.reads.run_head import run_head
 from orchestrator.store.reads.run_states import RunStates, run_states
 from orchestrator.store.reads.step_rows import StepFilters, list_spans, list_step_rows
@@ -36,24 +39,38 @@ def show(run_id: str) -> str:
     now = open_run(run_id)
     tab = request.args.get("tab", "graph")
     with database().transaction() as conn:
+        plan = engine().plans.get(conn, now.revision_id)
         values: dict[str, Any] = {"head": run_head(conn, now.id), "counts": step_counts(conn, now.id)}
+        values |= {"generation": journal_head(conn, now.id)["generation"] if plan.code else 0}
     template = "run/head.html" if is_fragment() and request.headers.get("HX-Target") == "run-head" else "run/show.html"
-    return render(template, run=now, tab=tab if tab in TABS else "graph", tabs=TABS, step=_number("step"), **values)
+    return render(
+        template, run=now, tab=tab if tab in TABS else "graph", tabs=TABS, step=_number("step"), **_code(plan), **values
+    )
+
+
+def _code(plan: Plan) -> dict[str, Any]:
+    """What a run of a function is a run of."""
+    definition = plan.definition
+    return {"code": definition.steps[0].code if plan.code else None, "version": definition.version}
 
 
 @run.get("/runs/<run_id>/graph.json")
 def graph(run_id: str) -> Response:
-    """Where the steps stand in the picture; the same for all runs of the revision."""
+    """Where the steps stand in the picture; the same for all runs of the revision, unless a function makes them."""
     now = open_run(run_id)
     drawn = _charts.get(now.revision_id)
+    lasts = True
     if drawn is None:
         with database().transaction() as conn:
             plan = engine().plans.get(conn, now.revision_id)
-        drawn = json.dumps(chart(plan), separators=(",", ":"))
-        _charts.put(now.revision_id, drawn)
+            found = done(conn, plan, now.id)
+        lasts = not plan.code
+        drawn = json.dumps(placed(chart(found.plan), found) if plan.code else chart(plan), separators=(",", ":"))
+        if lasts:
+            _charts.put(now.revision_id, drawn)
     answer = make_response(drawn)
     answer.mimetype = "application/json"
-    answer.headers["Cache-Control"] = "private, max-age=86400"
+    answer.headers["Cache-Control"] = "private, max-age=86400" if lasts else "no-store"
     return answer
 
 

@@ -31,7 +31,7 @@ def show(run_id: str, position: int) -> str:
         values: dict[str, Any] = {"view": view, "brief": brief, "attempts": list_attempts(conn, run.id, name)}
         plan = engine().plans.get(conn, run.revision_id)
         told = [] if brief.status.terminal else why(conn, plan, run.id, name, one_app=identity().app is not None)
-    return render("run/step.html", run=run, position=position, why=told, **values)
+    return render("run/step.html", run=run, position=position, why=told, code=plan.code, **values)
 
 
 @step.get("/runs/<run_id>/step")

@@ -8,6 +8,7 @@ from typing import Any
 from flask import Response, request, url_for
 
 from orchestrator.domain.build import build
+from orchestrator.domain.codes import code_of
 from orchestrator.domain.difference import as_yaml, difference_text
 from orchestrator.domain.graph import make_plan
 from orchestrator.domain.roles import Role
@@ -105,7 +106,7 @@ def delete() -> Response:
 
 def _head(which: Meant, found: dict[str, Any]) -> dict[str, Any]:
     """What the top of each of its pages shows."""
-    return {"which": which, "workflow": found, "changes": may_change(found)}
+    return {"which": which, "workflow": found, "code": code_of(found["document"]), "changes": may_change(found)}
 
 
 def _revision(which: Meant, number: int) -> dict[str, Any]:

@@ -299,6 +299,18 @@
     stand(found);
   });
 
+  // The graph of a function's run grows with what it does: it is drawn anew, and stays where it is looked at.
+  const begun = () => states.letters.replaceAll(".", "").length;
+  async function grow() {
+    const chosen = at >= 0 ? chart.nodes[at].positions[0] : -1;
+    const answer = await fetch(root.dataset.graph);
+    if (!answer.ok) throw new Error(answer.status);
+    chart = await answer.json();
+    at = chart.nodes.findIndex((node) => node.positions[0] === chosen);
+    note.textContent = `${chart.steps.toLocaleString()} steps`;
+    if (fitted && !touched) begin();
+  }
+
   // Statuses, while the run goes on and somebody looks.
   async function ask() {
     clearTimeout(timer);
@@ -307,8 +319,9 @@
         const answer = await fetch(`${root.dataset.states}?known=${states?.known || ""}`, { headers: { "HX-Request": "true", "HX-Current-URL": location.href } });
         if (answer.status === 401) window.ui.signedOut();
         else if (answer.status === 200) {
-          const before = states?.status;
+          const before = states?.status, rows = states ? begun() : -1;
           states = await answer.json();
+          if (root.dataset.grows !== undefined && chart && begun() !== rows) await grow();
           if (chart && fitted) place(true);
           document.dispatchEvent(new CustomEvent("run:states", { detail: statusAt }));
           if (before && before !== states.status) document.dispatchEvent(new CustomEvent("run:status", { detail: states.status }));

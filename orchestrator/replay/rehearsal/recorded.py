@@ -48,6 +48,8 @@ def _is_moment(history: History, position: int) -> bool:
 
 def _entries(found: list[Mapping[str, Any]]) -> Iterator[tuple[Entry, End | None]]:
     for one in found:
+        if one["verb"] == Verb.STEP and one["status"] is None:  # being tried again: not written down yet
+            continue
         end = None if one["status"] is None else End(one["status"], one["output"], one["error"])
         verb, here = Verb(one["verb"]), None if one["verb"] in WAITS else end
         yield Entry(one["position"], verb, one["name"], one["key"], one.get("line") or "", here), end

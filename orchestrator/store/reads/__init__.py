@@ -29,6 +29,7 @@ from orchestrator.store.reads.family import list_family
 from orchestrator.store.reads.find import find_run
 from orchestrator.store.reads.functions import list_functions
 from orchestrator.store.reads.items import first_open, get_item, list_items
+from orchestrator.store.reads.journal import journal_head, list_begun, list_journal
 from orchestrator.store.reads.logs import last_logs, list_logs
 from orchestrator.store.reads.packs import list_packs
 from orchestrator.store.reads.page import Page
@@ -62,17 +63,20 @@ __all__ = [
     "get_step",
     "get_workflow",
     "item_name",
+    "journal_head",
     "last_logs",
     "list_approvals",
     "list_apps",
     "list_attempts",
     "list_audit",
+    "list_begun",
     "list_below",
     "list_briefs",
     "list_events",
     "list_family",
     "list_functions",
     "list_items",
+    "list_journal",
     "list_logs",
     "list_packs",
     "list_pools",

@@ -15,6 +15,7 @@ from orchestrator.ids import is_id
 from orchestrator.store.db import Database
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.items import item_id
+from orchestrator.store.reads.shown import SHOWN
 from orchestrator.store.reads.steps import unknown_step
 
 
@@ -95,9 +96,10 @@ class StepBrief:
     items_made: int | None = None
     items_ended: int | None = None
     items_failed: int | None = None
+    within: bool = False  # done by a function in its own process
 
 
-BRIEF = """
+BRIEF = f"""
 SELECT s.position, s.name, s.status, s.reason, s.attempt,
   s.attempt_base + s.lost_count + s.max_attempts AS max_attempts,
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.queue,
@@ -109,9 +111,10 @@ SELECT s.position, s.name, s.status, s.reason, s.attempt,
     FROM workflow_children k JOIN workflow_runs c ON c.id = k.child_run_id JOIN workflows w ON w.id = c.workflow_id
     WHERE k.parent_step_id = coalesce(s.reused_step_id, s.id) ORDER BY k.attempt DESC LIMIT 1) END AS child,
   s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused,
-  s.slots, s.items_total, s.items_made, s.items_made - s.items_open AS items_ended, s.items_failed
-FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id
-WHERE s.run_id = :run_id AND {which} ORDER BY s.position LIMIT :limit
+  s.slots, s.items_total, s.items_made, s.items_made - s.items_open AS items_ended, s.items_failed,
+  s.id IS NULL AS within
+FROM {SHOWN} s LEFT JOIN workers w ON w.id = s.worker_id
+WHERE s.run_id = :run_id AND {{which}} ORDER BY s.position LIMIT :limit
 """
 _ALL = text(BRIEF.format(which=f"s.{STEPS_ONLY}"))
 _SOME = text(BRIEF.format(which=f"s.{STEPS_ONLY} AND s.status = ANY(:statuses)"))
@@ -158,7 +161,7 @@ def briefs_at(conn: Connection, run_id: str, positions: Sequence[int]) -> list[S
 
 _MARKS = text(f"""
 SELECT position, status, attempt, items_made - items_open AS ended, CAST(progress AS text) AS progress
-FROM workflow_run_steps WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position
+FROM {SHOWN} s WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position
 """)
 
 
@@ -189,7 +192,7 @@ def run_statuses(db: Database, run_ids: Sequence[str]) -> dict[str, RunStatus]:
 
 
 _STATUSES = text(f"""
-SELECT position, status FROM workflow_run_steps WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position
+SELECT position, status FROM {SHOWN} s WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position
 """)
 
 

@@ -68,7 +68,7 @@ def get_item(conn: Connection, run_id: str, step: str, index: int) -> dict[str, 
 
 
 def _first_item(conn: Connection, run_id: str, step: str) -> int | None:
-    first: int | None = conn.execute(_FIRST, {"id": step_id(conn, run_id, step)}).scalar_one()
+    first: int | None = conn.execute(_FIRST, {"id": step_id(conn, run_id, step)}).scalar()
     return first
 
 

@@ -12,11 +12,12 @@ from orchestrator.store.db import Call
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.runs import COLUMNS, SHAPE, shape_run
 from orchestrator.store.reads.secrets import secrets_of
+from orchestrator.store.reads.shown import SHOWN
 
 _ONE = f"""
 SELECT shown.*, (
   SELECT json_object_agg(c.status, c.steps ORDER BY c.status) FROM (
-    SELECT status, count(*) AS steps FROM workflow_run_steps
+    SELECT status, count(*) AS steps FROM {SHOWN} s
     WHERE run_id = shown.id AND {STEPS_ONLY} GROUP BY status) c) AS counts
 FROM ({SHAPE} WHERE r.id = %s) shown
 """

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from orchestrator.store.item_columns import STEPS_ONLY
+from orchestrator.store.reads.shown import SHOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class RunStates:
 
 _STATES = text(f"""
 SELECT position, status, held_at IS NOT NULL AS held, items_total, items_made - items_open AS ended, items_failed
-FROM workflow_run_steps WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position
+FROM {SHOWN} s WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position
 """)
 _CHILDREN = text("""
 SELECT s.position, c.id, c.status FROM workflow_children k JOIN workflow_run_steps s ON s.id = k.parent_step_id

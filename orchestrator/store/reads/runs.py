@@ -16,6 +16,7 @@ from orchestrator.ids import is_id
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.page import Page, id_cursor, iso
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, secrets_of
+from orchestrator.store.reads.shown import SHOWN
 from orchestrator.store.workflows import find_app, name_key
 
 # Ids carry the time they were made at, by the clock of the process that started the run. created_at is the
@@ -315,7 +316,7 @@ def _schedule(row: Any) -> dict[str, Any] | None:
 
 
 _COUNTS = text(f"""
-SELECT run_id, status, count(*) AS steps FROM workflow_run_steps
+SELECT run_id, status, count(*) AS steps FROM {SHOWN} s
 WHERE run_id = ANY(CAST(:ids AS uuid[])) AND {STEPS_ONLY} GROUP BY run_id, status ORDER BY run_id, status
 """)
 

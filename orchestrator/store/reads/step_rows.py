@@ -14,6 +14,7 @@ from orchestrator.errors import NotFound
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.brief import BRIEF, StepBrief, step_brief
 from orchestrator.store.reads.runs import like
+from orchestrator.store.reads.shown import SHOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def list_step_rows(
 
 
 _NAME = text(f"""
-SELECT name FROM workflow_run_steps WHERE run_id = :run_id AND position = :position AND {STEPS_ONLY}
+SELECT name FROM {SHOWN} s WHERE run_id = :run_id AND position = :position AND {STEPS_ONLY}
 """)
 
 
@@ -81,8 +82,8 @@ SELECT s.position, t.number, t.outcome, t.started_at, t.finished_at
 FROM workflow_run_steps s JOIN workflow_step_attempts t ON t.step_id = coalesce(s.reused_step_id, s.id)
 WHERE s.run_id = :run_id AND s.position = ANY(:positions) ORDER BY s.position, t.number
 """)
-_NOW = text("""
-SELECT position, status, ready_at, started_at, finished_at, attempt FROM workflow_run_steps
+_NOW = text(f"""
+SELECT position, status, ready_at, started_at, finished_at, attempt, id IS NULL AS within FROM {SHOWN} s
 WHERE run_id = :run_id AND position = ANY(:positions) AND reused_step_id IS NULL
 """)
 
@@ -105,6 +106,8 @@ def list_spans(conn: Connection, run_id: str, positions: Sequence[int]) -> list[
         first = begun.get(row.position, row.started_at or row.finished_at)
         if row.ready_at is not None and (first is None or row.ready_at < first):
             spans.append(Span(row.position, "queued", row.ready_at, first, 0))
+        if row.within and row.finished_at is not None:
+            spans.append(Span(row.position, row.status, row.finished_at, row.finished_at, row.attempt))
         if row.status in ("running", "waiting") and row.started_at is not None:
             spans.append(Span(row.position, row.status, row.started_at, None, row.attempt))
     return spans

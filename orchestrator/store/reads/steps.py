@@ -16,6 +16,7 @@ from orchestrator.store.item_rows import filled
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.runs import count_steps
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, load_secrets
+from orchestrator.store.reads.shown import SHOWN
 
 # How many of a step's items are in each state: counted while it goes on, and kept at its end.
 ITEMS = """CASE WHEN s.items_total IS NOT NULL THEN coalesce(CASE WHEN s.finished_at IS NOT NULL THEN s.items END,
@@ -29,7 +30,7 @@ SELECT s.position, s.id, s.name, s.status, s.reason, s.attempt, s.max_attempts, 
   coalesce(w.host || ':' || w.pid, s.worker_id) AS worker, s.ready_at, s.started_at, s.finished_at, s.next_attempt_at,
   s.held_at, s.held_by, s.hold_reason, s.reused_step_id IS NOT NULL AS reused, k.child_run_id, k.child_revision_id,
   {ITEMS} AS items
-FROM workflow_run_steps s LEFT JOIN workers w ON w.id = s.worker_id LEFT JOIN LATERAL (
+FROM {SHOWN} s LEFT JOIN workers w ON w.id = s.worker_id LEFT JOIN LATERAL (
   SELECT k.child_run_id, c.revision_id AS child_revision_id
   FROM workflow_children k JOIN workflow_runs c ON c.id = k.child_run_id
   WHERE s.function IS NULL AND k.parent_step_id = coalesce(s.reused_step_id, s.id) ORDER BY k.attempt DESC LIMIT 1
@@ -87,17 +88,18 @@ def get_step(conn: Connection, run_id: str, name: str) -> dict[str, Any]:
 
 
 _ID = text(f"""
-SELECT id FROM workflow_run_steps WHERE run_id = :run_id AND name = :name AND {STEPS_ONLY} ORDER BY position LIMIT 1
+SELECT id FROM {SHOWN} s WHERE run_id = :run_id AND name = :name AND {STEPS_ONLY} ORDER BY position LIMIT 1
 """)
-_NAMES = text(f"SELECT name FROM workflow_run_steps WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position")
+_NAMES = text(f"SELECT name FROM {SHOWN} s WHERE run_id = :run_id AND {STEPS_ONLY} ORDER BY position")
 
 
-def step_id(conn: Connection, run_id: str, name: str) -> str:
-    """The id of the step of this name; raises `NotFound` naming a near one."""
-    id = conn.execute(_ID, {"run_id": run_id, "name": name}).scalar()
-    if id is None:
+def step_id(conn: Connection, run_id: str, name: str) -> str | None:
+    """The id of the step of this name; None of one that a function did in its own process. Raises `NotFound` naming a
+    near one."""
+    row = conn.execute(_ID, {"run_id": run_id, "name": name}).first()
+    if row is None:
         raise unknown_step(conn, run_id, name)
-    return str(id)
+    return None if row.id is None else str(row.id)
 
 
 def unknown_step(conn: Connection, run_id: str, name: str) -> NotFound:
@@ -115,7 +117,7 @@ def step_counts(conn: Connection, run_id: str) -> dict[str, int]:
 
 def _shape(row: Row[Any], secrets: RunSecrets, schemas: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
     return {
-        "id": str(row.id),
+        "id": None if row.id is None else str(row.id),
         "name": row.name,
         "status": row.status,
         "reason": row.reason,

@@ -11,7 +11,9 @@ import pytest
 from orchestrator.config import Config
 from orchestrator.domain.roles import Role
 from orchestrator.errors import Unreachable
+from orchestrator.functions import make_workflow
 from orchestrator.ids import new_id
+from orchestrator.services.register_code import register_code
 from tests.documents import document, step
 from tests.web.api.checked import Checked
 from tests.web.api.conftest import Api
@@ -65,6 +67,16 @@ def paused(api: Api, app: str = "default") -> str:
 
 def over(api: Api, app: str = "default") -> str:
     run_id = started(api, app)
+    api.work()
+    return run_id
+
+
+def coded(api: Api, app: str = "default") -> str:
+    """A run of a function, which has done the step `a` itself."""
+    engine, spec = api.hands.engine, make_workflow(lambda ctx, input: ctx.step("a", int), "coded")
+    engine.functions.workflows.put(spec)
+    register_code(engine, spec, app=app)
+    run_id = api.start("coded", app=app)
     api.work()
     return run_id
 
@@ -143,13 +155,14 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ),
     ("GET", RUN): Sample(),
     ("GET", f"{RUN}/steps"): Sample(),
-    ("GET", f"{RUN}/steps/{{step}}"): Sample(),
+    ("GET", f"{RUN}/steps/{{step}}"): Sample(run=coded),
     ("GET", f"{RUN}/steps/{{step}}/items"): Sample(),
     ("GET", f"{RUN}/steps/{{step}}/items/{{index}}"): Sample(run=fanned),
     ("GET", f"{RUN}/steps/{{step}}/attempts"): Sample(),
     ("GET", f"{RUN}/steps/{{step}}/why"): Sample(),
     ("GET", f"{RUN}/events"): Sample(),
     ("GET", f"{RUN}/logs"): Sample(),
+    ("GET", f"{RUN}/journal"): Sample(run=coded),
     ("GET", f"{RUN}/children"): Sample(),
     ("GET", f"{RUN}/graph"): Sample(),
     ("GET", f"{RUN}/stream"): Sample(run=over),

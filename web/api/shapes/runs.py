@@ -95,7 +95,7 @@ class AttemptedShape(Shape):
 
 
 class StepShape(AttemptedShape):
-    id = id_of()
+    id = id_or_null("Null of a step that a code-first workflow's function did in its own process.")
     name = text()
     child_run_id = id_or_null("The run it started last.")
     items = json_value("How many of its items are in each status; null without `with_items`.")
@@ -138,6 +138,21 @@ class EventShape(Shape):
     data = json_value()
 
 
+class EntryShape(Shape):
+    position = number("Counted from 1, in the order of the program.")
+    verb = text("`step`, `call`, `child`, `sleep`, `event`, `cancel`, `now` or `patch`.")
+    name = text()
+    key = text("The name, with an ordinal where it is repeated: the name of its step.")
+    line = text_or_null("Where in the file of the function it was asked for: `orders.py:12`.")
+    status = text_or_null("How it ended; null while it has not.")
+    output = hidden_json()
+    error = a_or_null(StepErrorShape)
+    tries = number("How many tries of a step in the function's own process have failed.")
+    next_try_at = at_or_null()
+    at = at("When it was written down: of a step, when it had ended.")
+    ended_at = at_or_null()
+
+
 class LogShape(Shape):
     id = number()
     step = text()
@@ -178,3 +193,4 @@ StepPage = page_of(StepShape)
 ItemPage = page_of(ItemShape)
 EventPage = page_of(EventShape)
 LogPage = page_of(LogShape)
+JournalPage = page_of(EntryShape)
