@@ -139,17 +139,16 @@ class _Asked:
                 if step.child is not None:
                     yield from self._below(step.child["run_id"])
                 elif self.plan.code and step.position == 0:
-                    yield from self._first_begun()
+                    yield from self._first_begun((step.wait or {}).get("steps", ()))
                 elif step.items_total is not None:
                     yield from self._first_item(step)
-                elif (step.wait or {}).get("for") == "steps":
-                    yield from self._first_begun(step)
             case _:
                 yield self._ended(step)
 
-    def _first_begun(self) -> Iterator[str]:
-        """Why the first step that the function has begun has not ended."""
-        first = next((s for p, s in sorted(self.steps.items()) if p > 0 and not s.status.terminal), None)
+    def _first_begun(self, awaited: Sequence[str]) -> Iterator[str]:
+        """Why the first step that the function waits for has not ended, else the first that it has begun."""
+        open = [step for position, step in sorted(self.steps.items()) if position > 0 and not step.status.terminal]
+        first = next((step for step in open if step.name in awaited), open[0] if open else None)
         if first is not None:
             yield from self.step_says(first)
 
@@ -158,13 +157,6 @@ class _Asked:
         index = first_open(self.conn, self.run.id, step.name)
         if index is not None:
             yield from self.step_says(get_item_brief(self.conn, self.run.id, step.name, index))
-
-    def _first_begun(self, driver: StepBrief) -> Iterator[str]:
-        """Why the first step that a function waits for has not ended."""
-        names = (driver.wait or {})["steps"]
-        open = [step for step in self.steps.values() if step.name in names and not step.status.terminal]
-        if open:
-            yield from self.step_says(open[0])
 
     def _below(self, run_id: str) -> Iterator[str]:
         """Why its child has not ended."""

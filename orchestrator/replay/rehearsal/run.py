@@ -16,7 +16,7 @@ from orchestrator.domain.outcome import Again, AttemptFacts, ErrorInfo, Outcome,
 from orchestrator.domain.values import storable
 from orchestrator.errors import OrchestratorError
 from orchestrator.ids import new_id
-from orchestrator.replay.journal import Continued, End, Entry, Suspended, Verb
+from orchestrator.replay.journal import Broken, Continued, End, Entry, Suspended, Verb
 from orchestrator.replay.play import Raised, Returned, Turn
 from orchestrator.replay.rehearsal.calls import Calling
 from orchestrator.replay.rehearsal.children import Child, begin_child
@@ -106,6 +106,8 @@ class Run:
                 self.kept.go_on_anew(continued.input)
                 self.awaited, self._turns = {}, []
                 self.stage.agenda.later(0.0, self._turn)
+            case Broken(error=error):
+                raise error  # a payload that does not fit, say: what the test has given
             case _:
                 raise played
 
