@@ -36,7 +36,7 @@ def fulfillment(ctx: Any, input: Any) -> dict[str, Any]:
     try:
         if input["amount"] > BIG and not ctx.wait_event("decision", timeout=DAY)["approved"]:
             raise Fail("the order was not approved")
-        label = ctx.call("example.fulfillment.label", {"order": input["id"]})
+        label = ctx.call("example.fulfillment.label", {"order": input["id"]}, name="label")
     except (StepFailed, Fail) as error:
         ctx.step("refund", refund, payment=charge["payment"], why=str(error))
         raise
