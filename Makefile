@@ -46,6 +46,11 @@ check: .venv/dev.stamp ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@$(MAKE) audit
+
+.PHONY: audit
+audit: .venv/dev.stamp ## ask whether a dependency has a known vulnerability, where a network allows
+	@$(BIN)/python -m tests.audit
 
 .PHONY: unit
 unit: .venv/dev.stamp ## the tests that need no servers
