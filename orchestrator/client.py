@@ -22,6 +22,7 @@ from orchestrator.client_packs import Packs
 from orchestrator.client_schedules import Schedules
 from orchestrator.config import Config
 from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.domain.where import read_all
 from orchestrator.functions import workflow_of
 from orchestrator.handle import RunHandle, id_of
 from orchestrator.services import bulk as bulks
@@ -156,17 +157,19 @@ class Orchestrator(Packs, Schedules):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         error: str | None = None,
+        where: Sequence[str] = (),
         roots_only: bool = False,
         schedule: str | None = None,
         page_size: int = 100,
     ) -> Iterator[dict[str, Any]]:
         """Runs for which all given holds, newest first, as `RunHandle.view` gives them; read page by page.
 
-        `error` is a part of the error's message; `roots_only` leaves out runs that steps of others have started;
-        `schedule`: started by this one. Raises `NotFound` for an unknown workflow, app or schedule.
+        `error` is a part of the error's message; `where`: values of the input (`input.customer.id=42`); `roots_only`
+        leaves out runs that steps of others have started; `schedule`: started by this one. Raises `NotFound` for an
+        unknown workflow, app or schedule, and `InvalidInput`.
         """
         given = (workflow, _statuses(status), app, tags, created_after, created_before, error)
-        filters = RunFilters(*given, roots_only=roots_only, schedule=schedule)
+        filters = RunFilters(*given, roots_only=roots_only, schedule=schedule, where=read_all(where))
         yield from every(self.engine.db, lambda conn, after: list_runs(conn, filters, after, page_size))
 
     def cancel(self, run: RunHandle | str, *, reason: str | None = None, force: bool = False) -> None:
@@ -272,6 +275,7 @@ class Orchestrator(Packs, Schedules):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         error: str | None = None,
+        where: Sequence[str] = (),
         dry_run: bool = False,
         **options: Any,
     ) -> Bulk:
@@ -280,7 +284,8 @@ class Orchestrator(Packs, Schedules):
         Without a `status`, those the verb is meant for. `options` are the verb's own. Run by run: one that refuses is
         among the `refused` and stops no other. `dry_run` only finds. Raises `NotFound` and `InvalidInput`.
         """
-        filters = RunFilters(workflow, _statuses(status), app, tags, created_after, created_before, error)
+        given = (workflow, _statuses(status), app, tags, created_after, created_before, error)
+        filters = RunFilters(*given, where=read_all(where))
         found = bulks.find(self.engine.db, Verb(verb), filters)
         if dry_run:
             return Bulk(found)

@@ -12,6 +12,8 @@ import click
 
 from orchestrator.cli.text import clean
 from orchestrator.domain.states import RunStatus
+from orchestrator.domain.where import Where, read_where
+from orchestrator.errors import InvalidInput
 from orchestrator.ids import is_id
 from orchestrator.store.reads import RunFilters
 
@@ -49,6 +51,18 @@ class RunId(click.ParamType[str]):
         return id
 
 
+class WhereType(click.ParamType[Where]):
+    """A condition on a value of the input."""
+
+    name = "path=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Where:
+        try:
+            return value if isinstance(value, Where) else read_where(str(value))
+        except InvalidInput as error:
+            self.fail(f"'{clean(str(value))}' {error.problems[0].message}")
+
+
 _OPTIONS = (
     click.option("--workflow", metavar="NAME", help="Of this workflow."),
     click.option(
@@ -63,6 +77,13 @@ _OPTIONS = (
     click.option("--since", type=When(), help="Created at this time or later: 2026-11-29T17:00, 2h, 7d."),
     click.option("--until", type=When(), help="Created before this time."),
     click.option("--error", metavar="TEXT", help="With this text in the message of the error."),
+    click.option(
+        "--where",
+        multiple=True,
+        metavar="PATH=VALUE",
+        type=WhereType(),
+        help="With this value in the input: input.customer.id=42; given twice, with both.",
+    ),
     click.option("--children-of", metavar="ID", type=RunId(), help="Started by steps of this run."),
     click.option("--roots-only", is_flag=True, help="Not started by a step of another run."),
     click.option("--schedule", metavar="NAME", help="Started by this schedule."),
@@ -82,6 +103,7 @@ def filtered(command: Callable[..., Any]) -> Callable[..., Any]:
         since: datetime | None,
         until: datetime | None,
         error: str | None,
+        where: Sequence[Where],
         children_of: str | None,
         roots_only: bool,
         schedule: str | None,
@@ -98,6 +120,7 @@ def filtered(command: Callable[..., Any]) -> Callable[..., Any]:
             children_of,
             roots_only,
             schedule=schedule,
+            where=tuple(where),
         )
         return command(*args, filters=filters, **rest)
 

@@ -14,6 +14,7 @@ from orchestrator.clock import NOW
 from orchestrator.store.databases import drop_database, ensure_database
 from orchestrator.store.tables import metadata
 from orchestrator.store.tables.checks import RUN_CHECK, STEP_CHECK
+from orchestrator.store.tables.runs import SEARCHED_FUNCTION
 
 # Each row is one fact, with the name it belongs to first. Postgres spells both databases' facts the same way.
 CATALOG = {
@@ -31,7 +32,7 @@ CATALOG = {
         FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relnamespace = 'public'::regnamespace""",
     "checks": """
         SELECT proname, pg_get_functiondef(oid) FROM pg_proc
-        WHERE pronamespace = 'public'::regnamespace AND proname LIKE 'orchestrator_check\\_%'""",
+        WHERE pronamespace = 'public'::regnamespace AND proname ~ '^orchestrator_(check_|searched)'""",
     "options": """
         SELECT relname, reloptions FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'""",
@@ -55,6 +56,7 @@ def described(database_url: str) -> Iterator[Connection]:
         conn.execute(text(f"CREATE FUNCTION {NOW} RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT now()'"))
         for check in (STEP_CHECK, RUN_CHECK):
             conn.exec_driver_sql(check.script())
+        conn.exec_driver_sql(SEARCHED_FUNCTION)
         metadata.create_all(conn)
         yield conn
     drop_database(sibling)

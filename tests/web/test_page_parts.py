@@ -47,6 +47,8 @@ def test_no_moment_of_an_address_breaks_the_page(given: str) -> None:
 
 
 def test_words_of_a_search_are_filters() -> None:
+    values = RunQuery().searched('no money input.id=7 input."a b".c="x y" input.broken tag:x')
+    assert values == RunQuery(error="no money input.broken", where=("input.id=7", 'input."a b".c="x y"'), tags=("x",))
     query = RunQuery().searched('workflow:"a b" tag:x tag:y status:failed status:no app:shop card  declined')
     assert query == RunQuery(workflow="a b", tags=("x", "y"), statuses=("failed",), app="shop", error="card declined")
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from flask import Response, request, url_for
-from marshmallow import fields
+from marshmallow import ValidationError, fields
 
 from orchestrator.domain.roles import Role
 from orchestrator.domain.states import RunStatus
-from orchestrator.errors import Problem
+from orchestrator.domain.where import read_all, read_where
+from orchestrator.errors import InvalidInput, Problem
 from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.services.view import view
@@ -38,6 +39,17 @@ _TAGS = fields.List(Text(most=255), load_default=(), metadata={"description": "I
 _REVISION = Count(least=1, load_default=None, allow_none=True, metadata={"description": "Default: the latest."})
 
 
+class WhereText(Text):
+    """A condition on a value of the input."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **given: Any) -> Any:
+        words = super()._deserialize(value, attr, data, **given)
+        try:
+            return read_where(words).text
+        except InvalidInput as error:
+            raise ValidationError(error.problems[0].message) from error
+
+
 class RunsQuery(Paged, OfApp):
     """Which runs: those for which all that is given holds."""
 
@@ -49,6 +61,14 @@ class RunsQuery(Paged, OfApp):
     created_after = When(load_default=absent, metadata={"description": "Created at this time or later."})
     created_before = When(load_default=absent, metadata={"description": "Created before this time."})
     error = Text(load_default=absent, metadata={"description": "With this text in the message of the error."})
+    where = fields.List(
+        WhereText(most=1000),
+        load_default=(),
+        metadata={
+            "description": "With this value in the input (of up to 1,000 bytes): `input.customer.id=42`,"
+            ' `input.items[].sku="a b"`; several: all of them. Secret values find nothing.'
+        },
+    )
     children_of = fields.UUID(load_default=absent, metadata={"description": "Started by steps of this run."})
     roots_only = fields.Boolean(load_default=False, metadata={"description": "Not started by a step of another run."})
     schedule = Name(load_default=absent, metadata={"description": "Started by this schedule."})
@@ -114,6 +134,7 @@ def filters_of(query: Mapping[str, Any], workflow: str | None = None) -> RunFilt
         children_of=str(children_of) if children_of is not None else None,
         roots_only=query["roots_only"],
         schedule=query["schedule"],
+        where=read_all(query["where"]),
     )
 
 

@@ -13,6 +13,8 @@ from werkzeug.datastructures import MultiDict
 
 from orchestrator.domain.states import RunStatus
 from orchestrator.domain.times import read_time
+from orchestrator.domain.where import read_all, read_where
+from orchestrator.errors import InvalidInput
 from orchestrator.store.reads import RunFilters
 
 RANGES: Mapping[str, timedelta] = {
@@ -31,6 +33,7 @@ RANGE_WORDS = {
 }
 SHOWN_RANGE = "24h"  # of the histogram, when none is chosen
 _STATUSES: frozenset[str] = frozenset(RunStatus)
+_VALUE = re.compile(r'(?<!\S)input[.\[](?:"(?:[^"\\]|\\.)*"|[^\s"=])+=(?:"(?:[^"\\]|\\.)*"|\S*)')
 _KEYED = re.compile(r'(workflow|status|app|tag|error|schedule):(?:"([^"]*)"|(\S+))')
 
 
@@ -55,6 +58,7 @@ class RunQuery:
     since: datetime | None = None
     until: datetime | None = None
     error: str = ""
+    where: tuple[str, ...] = ()
     roots: bool = False
     schedule: str = ""
 
@@ -71,6 +75,7 @@ class RunQuery:
             since=_moment(given.get("since")),
             until=_moment(given.get("until")),
             error=given.get("error", "").strip(),
+            where=tuple(filter(_is_where, dict.fromkeys(given.getlist("where")))),
             roots=given.get("roots") == "1",
             schedule=given.get("schedule", "").strip(),
         )
@@ -85,6 +90,7 @@ class RunQuery:
             created_after=self.since or (now - RANGES[self.range] if self.range else None),
             created_before=self.until,
             error=self.error or None,
+            where=read_all(self.where),
             roots_only=self.roots,
             schedule=self.schedule or None,
         )
@@ -106,6 +112,7 @@ class RunQuery:
             "since": self.since.isoformat() if self.since else "",
             "until": self.until.isoformat() if self.until else "",
             "error": self.error,
+            "where": list(self.where),
             "roots": "1" if self.roots else "",
             "schedule": self.schedule,
         }
@@ -135,12 +142,17 @@ class RunQuery:
                 yield Chip(kind, value, self.with_(**{kind: ""}).url())
         for tag in self.tags:
             yield Chip("tag", tag, replace(self, tags=tuple(other for other in self.tags if other != tag)).url())
+        for one in self.where:
+            yield Chip("where", one, replace(self, where=tuple(other for other in self.where if other != one)).url())
 
     def searched(self, words: str) -> RunQuery:
-        """With what a person typed: `workflow:order tag:eu status:failed`, and the rest as part of the error's text."""
+        """With what a person typed: `workflow:order tag:eu input.id=7`, and the rest as part of the error's text."""
+        values = [m[0] for m in _VALUE.finditer(words) if _is_where(m[0])]
+        words = _VALUE.sub(lambda m: " " if m[0] in values else m[0], words)
         found: Sequence[tuple[str, str]] = [(m[1], m[2] or m[3] or "") for m in _KEYED.finditer(words)]
         rest = " ".join(_KEYED.sub(" ", words).split())
         query = replace(self, error=rest) if rest else self
+        query = replace(query, where=tuple(dict.fromkeys((*self.where, *values))))
         for kind, value in found:
             query = query._and(kind, value)
         return query
@@ -155,6 +167,13 @@ class RunQuery:
             case _:
                 changes: dict[str, Any] = {kind: value}
                 return replace(self, **changes)
+
+
+def _is_where(text: str) -> bool:
+    try:
+        return bool(read_where(text))
+    except InvalidInput:
+        return False
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -11,12 +11,14 @@ from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.states import RunStatus
+from orchestrator.domain.where import Where
 from orchestrator.errors import NotFound, unknown_run
 from orchestrator.ids import is_id
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.page import Page, id_cursor, iso
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, secrets_of
 from orchestrator.store.reads.shown import SHOWN
+from orchestrator.store.reads.where import contained, containing, where_secret
 from orchestrator.store.workflows import find_app, name_key
 
 # Ids carry the time they were made at, by the clock of the process that started the run. created_at is the
@@ -31,7 +33,8 @@ class RunFilters:
 
     `created_after` is inclusive, `created_before` exclusive. A workflow's name may be known to several owners.
     `children_of`: a run's id; `roots_only`: no run that a step of another started; `ids`: only of these; `schedule`:
-    started by the schedule of this name or id.
+    started by the schedule of this name or id. `where`: values of the input, which are looked for in inputs of up to
+    1,000 bytes; secret ones find nothing.
     """
 
     workflow: str | None = None
@@ -45,6 +48,7 @@ class RunFilters:
     roots_only: bool = False
     ids: Sequence[str] = ()
     schedule: str | None = None
+    where: Sequence[Where] = ()
 
 
 # The columns of a run's row by their names.
@@ -115,12 +119,13 @@ def find_ids(
     conn: Connection, filters: RunFilters, after: str | None, limit: int, *, before: str | None = None
 ) -> list[str]:
     """The ids of runs, newest first, from after the id `after` on; with `before` those that come last before it."""
-    if before is None and (filters.tags or filters.error):
+    if before is None and (filters.tags or filters.error or filters.where):
         found = _find_near(conn, filters, after, limit)
         if found is not None:
             return found
     conditions, values = conditions_of(conn, filters, after, before)
-    ids = _find(conn, filters, conditions, values, limit, newest_first=before is None, tagged=bool(filters.tags))
+    seldom = bool(filters.tags or filters.where)
+    ids = _find(conn, filters, conditions, values, limit, newest_first=before is None, seldom=seldom)
     return ids if before is None else ids[::-1]
 
 
@@ -153,12 +158,12 @@ def _find(
     limit: int,
     *,
     newest_first: bool = True,
-    tagged: bool = False,
+    seldom: bool = False,
 ) -> list[str]:
     order = "r.id DESC" if newest_first else "r.id"
     parts = {"where": where, "order": order, "outer": order.replace("r.", "f.")}
-    parts["runs"] = _TAGGED if tagged else "workflow_runs"
-    if not tagged and len(values.get("schedules", ())) == 1:
+    parts["runs"] = _SELDOM.format(where=_seldom(filters)) if seldom else "workflow_runs"
+    if not seldom and len(values.get("schedules", ())) == 1:
         parts |= {"runs": _SCHEDULED, "where": where.replace(_CONDITIONS["schedules"], "true")}
     statement = _FIND if filters.workflow is None else _FIND_OF
     if filters.workflow is not None:
@@ -177,7 +182,7 @@ def find_statuses(conn: Connection, filters: RunFilters, after: str | None, limi
 
 
 # What seldom occurs is found by its index; asked for the newest, the planner would rather read all runs in order.
-_TAGGED = "(SELECT * FROM workflow_runs WHERE tags @> CAST(:tags AS text[]) OFFSET 0)"
+_SELDOM = "(SELECT * FROM workflow_runs r WHERE {where} OFFSET 0)"
 # Those of one schedule, in the order of its index of them: they may be rare, or all be old.
 _SCHEDULED = """(SELECT n.* FROM schedule_fires f JOIN workflow_runs n ON n.id = f.run_id
   WHERE f.schedule_id = (CAST(:schedules AS uuid[]))[1] AND f.run_id IS NOT NULL)"""
@@ -228,7 +233,18 @@ def conditions_of(
         "before": before,
     }
     given = {name: value for name, value in values.items() if value is not None}
-    return " AND ".join(_CONDITIONS[name] for name in given) or "true", given
+    parts = [_CONDITIONS[name] for name in given]
+    if filters.where:
+        hidden = where_secret(conn, filters.where, workflow_ids(conn, filters.workflow) if filters.workflow else None)
+        parts += [containing(filters.where), "r.revision_id <> ALL(CAST(:hidden AS uuid[]))"]
+        given |= {"hidden": hidden, **contained(filters.where)}
+    return " AND ".join(parts) or "true", given
+
+
+def _seldom(filters: RunFilters) -> str:
+    """The conditions that an index of their own answers."""
+    tagged = [_CONDITIONS["tags"]] if filters.tags else []
+    return " AND ".join([*tagged, *([containing(filters.where)] if filters.where else [])])
 
 
 def id_at(at: datetime, slack: timedelta = timedelta(), fill: str = "0") -> str:

@@ -86,4 +86,10 @@ workflow_revisions = Table(
     Column("content_hash", Text, nullable=False),
     Column("created_at", Instant, nullable=False, server_default=NOW),
     UniqueConstraint("workflow_id", "number"),
+    # Those that may have secret fields.
+    Index(
+        "workflow_revisions_secret_idx",
+        "workflow_id",
+        postgresql_where=text("strpos(CAST(document AS text), 'writeOnly') > 0"),
+    ),
 )

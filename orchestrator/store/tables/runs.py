@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -28,6 +29,14 @@ from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, STEP_OPEN
 from orchestrator.store.item_columns import item_columns
 from orchestrator.store.tables.base import NOW, Id, Instant, metadata, one_of
 from orchestrator.store.tables.checks import RUN_CHECK, STEP_CHECK
+
+# What is searched of a run's input; one that is larger would cost its start more than it is worth. Inlined where it is
+# used, and so not STRICT.
+SEARCHED = "orchestrator_searched(input)"
+SEARCHED_FUNCTION = """
+CREATE FUNCTION orchestrator_searched(input json) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN octet_length(CAST(input AS text)) <= 1000 THEN CAST(input AS jsonb) END;
+"""
 
 workflow_runs = Table(
     "workflow_runs",
@@ -95,6 +104,12 @@ workflow_runs = Table(
     Index("workflow_runs_over_time_idx", "id", postgresql_include=["status", "app_id"]),
     Index("workflow_runs_error_idx", "id", postgresql_where=text("error IS NOT NULL")),
     Index("workflow_runs_tags_idx", "tags", postgresql_using="gin"),
+    Index(
+        "workflow_runs_input_idx",
+        literal_column(SEARCHED).label("searched"),
+        postgresql_using="gin",
+        postgresql_ops={"searched": "jsonb_path_ops"},
+    ),
     Index(
         "workflow_runs_deadline_idx",
         "deadline_at",

@@ -58,7 +58,7 @@ def test_runs_are_found_by_all_filters(api: Api) -> None:
     api.register(step("bad", function="fail", input={"message": "bank is away"}), name="found", app="Shop")
     failed = api.start("found", app="Shop", tags=["red", "big"])
     api.work()
-    open_run = api.start("found", app="Shop", tags=["red"])
+    open_run = api.start("found", app="Shop", tags=["red"], input={"id": 7})
 
     def ids(**query: Any) -> list[str]:
         text = "&".join(f"{name}={quote(str(one))}" for name, given in query.items() for one in given)
@@ -73,6 +73,8 @@ def test_runs_are_found_by_all_filters(api: Api) -> None:
     assert ids(app=["default"]) == []
     assert ids(roots_only=["true"]) == [open_run, failed]
     assert ids(children_of=[failed]) == []
+    assert ids(where=["input.id=7"]) == [open_run]
+    assert ids(where=["input.id=8", "input.id=7"]) == []
     created = api.get(f"/runs/{open_run}")["created_at"]
     assert ids(created_after=[created]) == [open_run]
     assert ids(created_before=[created]) == [failed]
@@ -97,6 +99,8 @@ def test_runs_are_found_by_all_filters(api: Api) -> None:
         ("error=%ED%A0%80%00", "error"),
         ("nonsense=1", "nonsense"),
         ("roots_only=maybe", "roots_only"),
+        ("where=input.id", "where[0]"),
+        ("where=%00", "where[0]"),
     ],
 )
 def test_a_filter_that_is_none_is_told_by_its_name(api: Api, query: str, path: str) -> None:
