@@ -31,7 +31,8 @@ def test_what_is_long_past_is_counted_once_in_a_while_and_the_present_at_each_lo
         counted.clear()
         now = NOW + timedelta(seconds=seconds)
         clock.now = 1000.0 + seconds
-        buckets = shown.buckets(RunFilters(), now - timedelta(hours=1), now, now)
+        buckets, whole = shown.buckets(RunFilters(), now - timedelta(hours=1), now, now)
+        assert whole
         assert len(buckets) in (BUCKETS, BUCKETS + 1)
         assert buckets[0].since <= now - timedelta(hours=1) < now <= buckets[-1].until
         assert totals(buckets) in ({"succeeded": 1}, {})
@@ -40,3 +41,17 @@ def test_what_is_long_past_is_counted_once_in_a_while_and_the_present_at_each_lo
     assert look(0) == BUCKETS + 1
     assert 1 <= look(1) <= 2
     assert 1 < look(60) < BUCKETS
+
+
+def test_a_look_counts_for_a_bounded_time_from_the_newest_on_and_the_next_goes_on(module_db: Database) -> None:
+    clock = Clock()
+    event.listen(module_db.engine, "before_cursor_execute", lambda *given: setattr(clock, "now", clock.now + 0.06))
+    shown = OverTime(module_db, clock)
+    known: list[int] = []
+    whole = False
+    while not whole:
+        buckets, whole = shown.buckets(RunFilters(), NOW - timedelta(days=30), NOW, NOW)
+        known.append(len(shown._known))
+        assert len(buckets) in (BUCKETS, BUCKETS + 1)
+    assert 1 < len(known) < BUCKETS
+    assert known == sorted(known)

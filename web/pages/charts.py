@@ -45,14 +45,16 @@ class Scale:
     middle: str
 
 
-def bar(place: int, since: datetime, until: datetime, counts: Mapping[str, int], most: int, url: str) -> Bar:
+def bar(
+    place: int, since: datetime, until: datetime, counts: Mapping[str, int], most: int, url: str, height: float
+) -> Bar:
     """What occurs can be seen, however rare, and all of it fits."""
-    heights = {name: max(HEIGHT * counts[name] / max(most, 1), _LEAST) for name in _ORDER if counts.get(name)}
-    scale = min(1.0, HEIGHT / (sum(heights.values()) or 1.0))
-    parts, y = [], HEIGHT
-    for status, height in heights.items():
-        y -= height * scale
-        parts.append(Part(status, f"{max(y, 0.0):.2f}", f"{height * scale:.2f}"))
+    heights = {name: max(height * counts[name] / max(most, 1), _LEAST) for name in _ORDER if counts.get(name)}
+    scale = min(1.0, height / (sum(heights.values()) or 1.0))
+    parts, y = [], height
+    for status, own in heights.items():
+        y -= own * scale
+        parts.append(Part(status, f"{max(y, 0.0):.2f}", f"{own * scale:.2f}"))
     return Bar(place * STEP, since, until, counts, parts, url)
 
 

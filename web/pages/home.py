@@ -9,15 +9,17 @@ from flask import request
 
 from orchestrator.store.reads import RunFilters, list_approvals
 from orchestrator.store.reads.causes import Cause, Causes, list_causes
-from orchestrator.store.reads.histogram import Bucket, count_over_time
+from orchestrator.store.reads.histogram import Bucket
 from orchestrator.store.reads.latency import Latency, latency_over_time
 from orchestrator.store.reads.now import numbers_now
 from orchestrator.store.reads.queue_rows import list_queue_rows
 from orchestrator.store.reads.schedules import schedules_in_trouble
 from orchestrator.store.reads.stuck import list_late, list_long_waits, list_lost
 from web.application import database
-from web.pages.charts import HEIGHT, STEP, bar, count_scale, line, time_scale
+from web.pages.charts import HEIGHT, STEP, count_scale, line, time_scale
 from web.pages.frame import page_blueprint, render, scope
+from web.pages.over_time import bars, highest, totals
+from web.pages.over_time import over_time as histograms
 from web.pages.run_query import RANGE_WORDS, RANGES, RunQuery
 
 home = page_blueprint("home")
@@ -51,11 +53,11 @@ def over_time() -> str:
     """Throughput and latency."""
     until, app = datetime.now(UTC), scope()
     since = until - RANGES[_range()]
+    buckets, whole = histograms().buckets(RunFilters(app=app), since, until, until, _BUCKETS)
     with database().transaction() as conn:
-        buckets = count_over_time(conn, RunFilters(app=app), since, until, _BUCKETS)
         took = latency_over_time(conn, since, until, _BUCKETS, app=app)
-    picture = {"width": _BUCKETS * STEP, "height": HEIGHT}
-    return render("home/over_time.html", throughput=_throughput(buckets), latency=_latency(took), **picture)
+    values = {"throughput": _throughput(buckets), "latency": _latency(took), "whole": whole, "range": _range()}
+    return render("home/over_time.html", width=len(buckets) * STEP, height=HEIGHT, **values)
 
 
 def _now() -> dict[str, Any]:
@@ -104,20 +106,12 @@ def _range() -> str:
 
 
 def _throughput(buckets: list[Bucket]) -> dict[str, Any]:
-    most, scale = count_scale(max((sum(bucket.counts.values()) for bucket in buckets), default=0))
-    total: dict[str, int] = {}
-    for bucket in buckets:
-        for status, count in bucket.counts.items():
-            total[status] = total.get(status, 0) + count
-    bars = [
-        bar(place, one.since, one.until, one.counts, most, RunQuery(since=one.since, until=one.until).url())
-        for place, one in enumerate(buckets)
-    ]
-    return {"bars": bars, "scale": scale, "total": total}
+    most, scale = count_scale(highest(buckets))
+    return {"bars": bars(RunQuery(), buckets, most, HEIGHT), "scale": scale, "total": totals(buckets)}
 
 
 def _latency(took: Any) -> dict[str, Any]:
     ends: list[Latency] = list(took)
     top, scale = time_scale(max((one.p95 for one in ends if one.p95 is not None), default=0.0))
     lines = {"p50": line([one.p50 for one in ends], top), "p95": line([one.p95 for one in ends], top)}
-    return {"ends": ends, "scale": scale, "runs": sum(one.runs for one in ends), **lines}
+    return {"ends": ends, "scale": scale, "runs": sum(one.runs for one in ends), "width": len(ends) * STEP, **lines}

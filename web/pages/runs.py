@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import Response, current_app, redirect, request, url_for
+from flask import Response, redirect, request, url_for
 
 from orchestrator.domain.states import RunStatus
 from orchestrator.errors import InvalidInput, NotFound
@@ -14,12 +14,14 @@ from orchestrator.store.reads.apps import list_apps
 from orchestrator.store.reads.run_rows import RunRows, list_run_rows
 from web.application import database
 from web.pages.frame import is_fragment, page_blueprint, render, scope
-from web.pages.over_time import OverTime, bars, totals
+from web.pages.over_time import bars, highest, totals
+from web.pages.over_time import over_time as histograms
 from web.pages.run_query import RANGE_WORDS, RunQuery
 
 runs = page_blueprint("runs")
 
 _PAGE = 50
+_HEIGHT = 64.0  # of the histogram
 _SHOWN_IN_PLACE = "runs-list"
 
 
@@ -45,11 +47,11 @@ def over_time() -> str:
     query, now = RunQuery.of(request.args), datetime.now(UTC)
     since, until = query.span(now)
     try:
-        buckets = _over_time().buckets(_filters(query, now), since, until, now)
+        buckets, whole = histograms().buckets(_filters(query, now), since, until, now)
     except NotFound:
-        buckets = []
-    values: dict[str, Any] = {"bars": bars(query, buckets), "buckets": buckets, "total": totals(buckets)}
-    return render("runs/over_time.html", query=query, **values)
+        buckets, whole = [], True
+    drawn = bars(query, buckets, highest(buckets), _HEIGHT)
+    return render("runs/over_time.html", query=query, bars=drawn, total=totals(buckets), whole=whole, height=_HEIGHT)
 
 
 @runs.get("/runs/search")
@@ -82,9 +84,3 @@ def _apps() -> list[str]:
     with database().transaction() as conn:
         names = [app["name"] for app in list_apps(conn)]
     return names if len(names) > 1 else []
-
-
-def _over_time() -> OverTime:
-    """That of the application's database."""
-    made: OverTime = current_app.extensions.setdefault("orchestrator.over_time", OverTime(database()))
-    return made

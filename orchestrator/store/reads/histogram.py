@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import pairwise
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, text
 
@@ -30,21 +30,19 @@ SELECT b.place, f.status, f.runs FROM unnest(CAST(:lows AS uuid[]), CAST(:highs 
 _OF_WORKFLOWS = "r.workflow_id = ANY(CAST(:workflows AS uuid[]))"
 
 
-def count_over_time(
-    conn: Connection, filters: RunFilters, since: datetime, until: datetime, buckets: int
-) -> list[Bucket]:
-    """So many buckets of equal length from `since` to `until`; the filters' own times are passed over.
+def count_over_time(conn: Connection, filters: RunFilters, lows: Sequence[datetime], width: timedelta) -> list[Bucket]:
+    """A bucket of this width from each of `lows` on; the filters' own times are passed over.
 
     A run counts for the time in its id, by the clock of the process that started it. Raises `NotFound` for an app or
     workflow nobody has registered.
     """
-    bounds = [since + (until - since) * place / buckets for place in range(buckets + 1)]
-    ids = [id_at(bound) for bound in bounds]
+    spans = [(low, low + width) for low in lows]
     where, values = conditions_of(conn, replace(filters, created_after=None, created_before=None))
     if filters.workflow is not None:
         where = f"{where} AND {_OF_WORKFLOWS}"
         values["workflows"] = workflow_ids(conn, filters.workflow)
-    found: list[dict[str, int]] = [{} for _ in range(buckets)]
-    for row in conn.execute(text(_COUNT.format(where=where)), values | {"lows": ids[:-1], "highs": ids[1:]}):
+    values |= {"lows": [id_at(low) for low, _ in spans], "highs": [id_at(high) for _, high in spans]}
+    found: list[dict[str, int]] = [{} for _ in spans]
+    for row in conn.execute(text(_COUNT.format(where=where)), values):
         found[row.place - 1][row.status] = row.runs
-    return [Bucket(low, high, counts) for (low, high), counts in zip(pairwise(bounds), found, strict=True)]
+    return [Bucket(low, high, counts) for (low, high), counts in zip(spans, found, strict=True)]

@@ -104,7 +104,7 @@ def test_runs_over_time_are_counted_by_the_time_in_their_ids(conn: Connection) -
     add_run(conn, order, id=_id(-1))
 
     def counts(filters: RunFilters) -> list[dict[str, int]]:
-        found = count_over_time(conn, filters, NOW, NOW + timedelta(seconds=20), 2)
+        found = count_over_time(conn, filters, [NOW, NOW + timedelta(seconds=10)], timedelta(seconds=10))
         return [bucket.counts for bucket in found]
 
     assert counts(RunFilters()) == [{"failed": 1, "succeeded": 2}, {"succeeded": 1}]

@@ -70,7 +70,7 @@ def test_they_are_counted_over_time(conn: Connection) -> None:
     add_run(conn, revision, input={"id": 8})
     now = conn.execute(text("SELECT now()")).scalar_one()
     filters = RunFilters(where=read_all(["input.id=7"]))
-    counted = count_over_time(conn, filters, now - timedelta(hours=1), now + timedelta(hours=1), 2)
+    counted = count_over_time(conn, filters, [now - timedelta(hours=1), now], timedelta(hours=1))
     assert [bucket.counts for bucket in counted] in ([{"failed": 1}, {}], [{}, {"failed": 1}])
 
 
