@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -22,12 +23,12 @@ from orchestrator.store.reads import (
     get_pool,
     hindrance,
     item_name,
-    list_briefs,
     list_workers,
     load_secrets,
     run_app,
     run_now,
 )
+from orchestrator.store.reads.brief import open_steps
 from orchestrator.store.reads.secrets import RunSecrets
 
 _NAMED = 3  # how many of several are told by name
@@ -68,14 +69,14 @@ class _Asked:
     conn: Connection
     plan: Plan
     run: RunNow
-    steps: Mapping[int, StepBrief]
+    steps: Mapping[int, Any]  # those that are open
     secrets: RunSecrets
     one_app: bool
 
     @classmethod
     def of(cls, conn: Connection, plan: Plan, run_id: str, one_app: bool) -> _Asked:
-        steps = {brief.position: brief for brief in list_briefs(conn, run_id)}
-        return cls(conn, plan, run_now(conn, run_id), steps, load_secrets(conn, run_id), one_app)
+        secrets = load_secrets(conn, run_id)
+        return cls(conn, plan, run_now(conn, run_id), open_steps(conn, run_id), secrets, one_app)
 
     def _named(self, run_id: str, words: str, others: str = "a step of another app") -> str:
         """The words about a run that may be of another app."""
@@ -166,7 +167,7 @@ class _Asked:
         plan = Plans().get(self.conn, run.revision_id)
         asked = _Asked.of(self.conn, plan, run_id, self.one_app)
         yield from map(asked.secrets.show, asked.run_says())
-        first = asked._beginning([step for step in asked.steps.values() if not step.status.terminal])
+        first = asked._beginning(list(asked.steps.values()))
         if first is not None:
             yield from map(asked.secrets.show, asked.step_says(first))
 
@@ -193,20 +194,19 @@ class _Asked:
         if first is not None:
             yield from self.step_says(first)
 
-    def _open_sources(self, position: int) -> list[StepBrief]:
+    def _open_sources(self, position: int) -> list[Any]:
         if position >= len(self.plan.steps):
             return []
-        sources = [self.steps[source] for source in self.plan.at(position).sources if source in self.steps]
-        return [source for source in sources if not source.status.terminal]
+        return [self.steps[source] for source in self.plan.at(position).sources if source in self.steps]
 
-    def _beginning(self, sources: Sequence[StepBrief]) -> StepBrief | None:
+    def _beginning(self, sources: Sequence[Any]) -> StepBrief | None:
         """Of all that is open above, the first step whose own sources have ended."""
         seen, todo = set[int](), [source.position for source in sources]
         while todo:
             position = todo.pop(0)
             above = self._open_sources(position)
             if not above:
-                return self.steps[position]
+                return get_brief(self.conn, self.run.id, self.steps[position].name)
             todo += [source.position for source in above if source.position not in seen]
             seen.update(source.position for source in above)
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
-from orchestrator.domain.states import RunStatus, StepStatus
+from orchestrator.domain.states import STEP_OPEN, RunStatus, StepStatus
 from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
 from orchestrator.store.db import Database
@@ -17,6 +17,7 @@ from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.items import item_id
 from orchestrator.store.reads.shown import SHOWN
 from orchestrator.store.reads.steps import unknown_step
+from orchestrator.store.tables import one_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,17 @@ SELECT s.position, s.name, s.status, s.reason, s.attempt,
 FROM {SHOWN} s LEFT JOIN workers w ON w.id = s.worker_id
 WHERE s.run_id = :run_id AND {{which}} ORDER BY s.position LIMIT :limit
 """
+_OPEN = text(f"""
+SELECT position, name, status, started_at FROM workflow_run_steps s
+WHERE s.run_id = :run_id AND s.{STEPS_ONLY} AND s.status IN {one_of(STEP_OPEN)} ORDER BY position
+""")
+
+
+def open_steps(conn: Connection, run_id: str) -> dict[int, Row[Any]]:
+    """By position: `name`, `status` and `started_at` of the steps that have not ended, of which there may be thousands."""
+    return {row.position: row for row in conn.execute(_OPEN, {"run_id": run_id})}
+
+
 _ALL = text(BRIEF.format(which=f"s.{STEPS_ONLY}"))
 _SOME = text(BRIEF.format(which=f"s.{STEPS_ONLY} AND s.status = ANY(:statuses)"))
 _NAMED = text(BRIEF.format(which=f"s.{STEPS_ONLY} AND s.name = :name"))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection, Row, text
 
@@ -124,8 +125,7 @@ def find_ids(
         if found is not None:
             return found
     conditions, values = conditions_of(conn, filters, after, before)
-    seldom = bool(filters.tags or filters.where)
-    ids = _find(conn, filters, conditions, values, limit, newest_first=before is None, seldom=seldom)
+    ids = _find(conn, filters, conditions, values, limit, newest_first=before is None, tagged=bool(filters.tags))
     return ids if before is None else ids[::-1]
 
 
@@ -158,16 +158,22 @@ def _find(
     limit: int,
     *,
     newest_first: bool = True,
-    seldom: bool = False,
+    tagged: bool = False,
 ) -> list[str]:
     order = "r.id DESC" if newest_first else "r.id"
     parts = {"where": where, "order": order, "outer": order.replace("r.", "f.")}
-    parts["runs"] = _SELDOM.format(where=_seldom(filters)) if seldom else "workflow_runs"
-    if not seldom and len(values.get("schedules", ())) == 1:
+    parts["runs"] = _TAGGED if tagged else "workflow_runs"
+    if not tagged and len(values.get("schedules", ())) == 1:
         parts |= {"runs": _SCHEDULED, "where": where.replace(_CONDITIONS["schedules"], "true")}
     statement = _FIND if filters.workflow is None else _FIND_OF
     if filters.workflow is not None:
         values["workflows"] = workflow_ids(conn, filters.workflow)
+        if filters.where:
+            parts |= {
+                "where": f"{where} AND {_IN_WORKFLOW}",
+                "order": order.replace("r.id", "r.workflow_id") + f", {order}",
+            }
+            values |= {"first": str(UUID(int=0)), "last": str(UUID(int=(1 << 128) - 1))}
     found = conn.execute(text(statement.format(**parts)), values | {"limit": limit})
     return [str(id) for id in found.scalars()]
 
@@ -182,7 +188,7 @@ def find_statuses(conn: Connection, filters: RunFilters, after: str | None, limi
 
 
 # What seldom occurs is found by its index; asked for the newest, the planner would rather read all runs in order.
-_SELDOM = "(SELECT * FROM workflow_runs r WHERE {where} OFFSET 0)"
+_TAGGED = "(SELECT * FROM workflow_runs WHERE tags @> CAST(:tags AS text[]) OFFSET 0)"
 # Those of one schedule, in the order of its index of them: they may be rare, or all be old.
 _SCHEDULED = """(SELECT n.* FROM schedule_fires f JOIN workflow_runs n ON n.id = f.run_id
   WHERE f.schedule_id = (CAST(:schedules AS uuid[]))[1] AND f.run_id IS NOT NULL)"""
@@ -193,6 +199,9 @@ SELECT f.id FROM unnest(CAST(:workflows AS uuid[])) AS w (id), LATERAL (
   SELECT r.id FROM {runs} r WHERE r.workflow_id = w.id AND {where} ORDER BY {order} LIMIT :limit) f
 ORDER BY {outer} LIMIT :limit
 """
+# A value that occurs often, but not in this workflow, is looked for among its runs alone: the planner may think it
+# shorter to look through all runs in their order.
+_IN_WORKFLOW = "(r.workflow_id, r.id) BETWEEN (w.id, CAST(:first AS uuid)) AND (w.id, CAST(:last AS uuid))"
 _CONDITIONS = {
     "statuses": "r.status = ANY(:statuses)",
     "app_id": "r.app_id = :app_id",
@@ -239,12 +248,6 @@ def conditions_of(
         parts += [containing(filters.where), "r.revision_id <> ALL(CAST(:hidden AS uuid[]))"]
         given |= {"hidden": hidden, **contained(filters.where)}
     return " AND ".join(parts) or "true", given
-
-
-def _seldom(filters: RunFilters) -> str:
-    """The conditions that an index of their own answers."""
-    tagged = [_CONDITIONS["tags"]] if filters.tags else []
-    return " AND ".join([*tagged, *([containing(filters.where)] if filters.where else [])])
 
 
 def id_at(at: datetime, slack: timedelta = timedelta(), fill: str = "0") -> str:

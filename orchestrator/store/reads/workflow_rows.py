@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection, Row, text
 
@@ -79,12 +80,15 @@ def list_workflow_rows(
     return page_of(rows, limit, shape_workflow, lambda row: pack_cursor(row.name_key, str(row.id)))
 
 
-# By the index of a workflow's runs: so many entries of it, however long the history.
+# By the index of a workflow's runs: so many entries of it, however long the history. It is asked for between bounds, as
+# for an equality the planner may rather read the runs of all workflows in order.
 _RUNS = """
 SELECT w.id AS workflow_id, r.* FROM unnest(CAST(:ids AS uuid[])) AS w (id), LATERAL (
   SELECT * FROM (
     SELECT n.id AS run_id, n.app_id, n.status, n.created_at, extract(epoch FROM n.finished_at - n.started_at) AS seconds
-    FROM workflow_runs n WHERE n.workflow_id = w.id ORDER BY n.id DESC LIMIT :looked_at) l
+    FROM workflow_runs n
+    WHERE (n.workflow_id, n.id) BETWEEN (w.id, CAST(:lowest AS uuid)) AND (w.id, CAST(:highest AS uuid))
+    ORDER BY n.workflow_id DESC, n.id DESC LIMIT :looked_at) l
   {of_app} LIMIT :last) r
 """
 
@@ -92,6 +96,7 @@ SELECT w.id AS workflow_id, r.* FROM unnest(CAST(:ids AS uuid[])) AS w (id), LAT
 def lately_of(conn: Connection, ids: Sequence[str], *, app: str | None = None) -> dict[str, Lately]:
     """The last runs of each workflow, by its id; with `app` only that app's."""
     values: dict[str, Any] = {"ids": list(ids), "last": LAST, "looked_at": LAST if app is None else _LOOKED_AT}
+    values |= {"lowest": str(UUID(int=0)), "highest": str(UUID(int=(1 << 128) - 1))}
     if app is not None:
         values["app_id"] = find_app(conn, app).id
     of_app = "" if app is None else "WHERE l.app_id = CAST(:app_id AS uuid)"

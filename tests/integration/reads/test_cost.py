@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from orchestrator.store.reads import (
     find_run,
     get_run,
     get_step,
+    list_approvals,
     list_below,
     list_briefs,
     list_events,
@@ -24,6 +26,15 @@ from orchestrator.store.reads import (
     list_steps,
     list_workers,
 )
+from orchestrator.store.reads.brief import open_steps
+from orchestrator.store.reads.causes import list_causes
+from orchestrator.store.reads.latency import latency_over_time
+from orchestrator.store.reads.metrics import read_gauges
+from orchestrator.store.reads.now import numbers_now
+from orchestrator.store.reads.queue_rows import list_queue_rows
+from orchestrator.store.reads.runs import workflow_ids
+from orchestrator.store.reads.stuck import list_late, list_long_waits, list_lost
+from orchestrator.store.reads.workflow_rows import lately_of
 from orchestrator.store.tables import workflow_runs
 from tests.integration.reads.rows import NOW, add_log, add_run, add_steps, add_workflow
 
@@ -113,6 +124,19 @@ READS: dict[str, Callable[[Connection, str], Any]] = {
     "a run by its beginning": lambda conn, run: find_run(conn, run[:30]),
     "the latest run": lambda conn, run: find_run(conn, "latest"),
     "workers": lambda conn, run: list_workers(conn),
+    "failed runs by cause": lambda conn, run: list_causes(conn, NOW),
+    "the numbers of now": lambda conn, run: numbers_now(conn),
+    "queues": lambda conn, run: list_queue_rows(conn),
+    "approvals that wait": lambda conn, run: list_approvals(conn),
+    "runs past half of their time": lambda conn, run: list_late(conn),
+    "steps whose lease is over": lambda conn, run: list_lost(conn),
+    "steps that wait long": lambda conn, run: list_long_waits(conn),
+    "how long runs took lately": lambda conn, run: latency_over_time(
+        conn, NOW, datetime.now(UTC) + timedelta(hours=1), 1
+    ),
+    "the last runs of workflows": lambda conn, run: lately_of(conn, workflow_ids(conn, "rare")),
+    "what is open of a run": open_steps,
+    "gauges": lambda conn, run: read_gauges(conn),
 }
 
 
