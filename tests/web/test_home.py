@@ -99,7 +99,7 @@ def test_shows_what_needs_a_person_and_data_stays_text(reader: Reader, stage: St
     causes = page.get_by_role("region", name="Failed, by cause")
     expect(causes.locator("tbody tr")).to_have_count(2)
     expect(causes.locator("tbody tr").first).to_contain_text(f"ValueError: card was declined: {MARKUP}")
-    expect(causes.locator("tbody tr").first.get_by_role("link", name="2 failed runs of nightly")).to_be_visible()
+    expect(causes.locator("tbody tr").first.get_by_role("link", name="2 runs of nightly that failed")).to_be_visible()
     expect(page.get_by_role("region", name="Stuck")).to_contain_text("Queue nobody's: 1 step is ready")
     expect(page.get_by_role("region", name="Past half of their time")).to_contain_text("lonely")
     expect(page.get_by_role("region", name="Approvals that wait").locator("li")).to_have_count(2)

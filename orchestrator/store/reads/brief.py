@@ -124,7 +124,7 @@ WHERE s.run_id = :run_id AND s.{STEPS_ONLY} AND s.status IN {one_of(STEP_OPEN)} 
 
 
 def open_steps(conn: Connection, run_id: str) -> dict[int, Row[Any]]:
-    """By position: `name`, `status` and `started_at` of the steps that have not ended, of which there may be thousands."""
+    """By position: `name`, `status` and `started_at` of the steps that have not ended: there may be thousands."""
     return {row.position: row for row in conn.execute(_OPEN, {"run_id": run_id})}
 
 
