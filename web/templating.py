@@ -19,7 +19,6 @@ from orchestrator.domain.words import reason_in_words
 from web.cookies import csrf_token
 from web.lasting import between
 from web.looks import ICONS, status_word
-from web.pages.approval_fields import fields_of
 from web.pages.places import places
 
 _STATIC = Path(__file__).parent / "static"
@@ -44,7 +43,7 @@ def install_templating(app: Flask) -> None:
     )
     app.jinja_env.filters.update({one.__name__: one for one in filters})
     app.jinja_env.globals.update(icons=ICONS, places=places, between=between, csrf_token=csrf_token)
-    app.jinja_env.globals.update(can=can, workflow_url=workflow_url, in_order=in_order, fields_of=fields_of)
+    app.jinja_env.globals.update(can=can, workflow_url=workflow_url, in_order=in_order)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(lambda: {"identity": g.get("identity"), "now_ms": int(time.time() * 1000)})
     app.url_defaults(_stamp)

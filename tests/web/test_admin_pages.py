@@ -83,6 +83,7 @@ def test_queues_and_pools_show_who_waits_and_an_author_sets_slots(reader: Reader
     page.get_by_role("link", name="bank").click()
     expect(page.get_by_role("region", name="Holders").get_by_role("link", name="first")).to_be_visible()
     expect(page.get_by_role("region", name="Next to get one").get_by_role("link", name="second")).to_be_visible()
+    reader.check_access()
     page.get_by_role("link", name="Remove…").click()
     page.get_by_role("button", name="Remove the pool").click()
     expect(page.get_by_role("alert")).to_contain_text("steps hold slots of pool 'bank'")
@@ -154,6 +155,8 @@ def test_a_token_is_shown_once_used_and_revoked(reader: Reader, stage: Stage) ->
     dialog.get_by_role("link", name="Done").click()
     expect(page.locator("main")).not_to_contain_text(made)
     page.locator("tr", has_text="ci <b>").get_by_role("link", name="Revoke…").click()
+    expect(dialog.get_by_label("Reason")).to_be_visible()
+    reader.check_access()
     dialog.get_by_role("button", name="Revoke the token").click()
     expect(page.get_by_text("'ci <b>' opens nothing any more")).to_be_visible()
     assert verify_token(stage.hands.db, made) is None
@@ -164,6 +167,7 @@ def test_a_password_is_set(reader: Reader, stage: Stage) -> None:
     page = reader.open("/tokens")
     page.locator("tr", has_text="viewer").get_by_role("link", name="Password…").click()
     page.get_by_label("New password").fill("a new password")
+    reader.check_access()
     page.get_by_role("button", name="Set the password").click()
     expect(page.get_by_text("'viewer' signs in with the new password")).to_be_visible()
     with stage.hands.db.transaction() as conn:

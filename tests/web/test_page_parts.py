@@ -11,7 +11,6 @@ from werkzeug.datastructures import MultiDict
 from orchestrator.store.reads import StepBrief
 from orchestrator.store.reads.step_rows import Span
 from web.lasting import between
-from web.pages.approval_fields import read_fields
 from web.pages.consequences import consequences
 from web.pages.gantt import WIDTH, draw_timeline
 from web.pages.run_query import RunQuery
@@ -92,16 +91,6 @@ def test_a_confirm_says_what_will_happen() -> None:
         "6 steps run again: what failed or was canceled, and what depended on it.",
         "1 step that succeeded is kept.",
     ]
-
-
-def test_fields_of_an_approval_have_the_types_of_their_schemas() -> None:
-    schemas = {"a": {"type": "integer"}, "b": {"type": "boolean"}, "c": {"enum": ["x", "y"]}, "d": {}, "e": {}}
-    errors: dict[str, str] = {}
-    given = {"field.a": "5", "field.b": "yes", "field.c": "y", "field.d": '{"k": [1]}', "field.e": ""}
-    assert read_fields(schemas, given, errors) == {"a": 5, "b": True, "c": "y", "d": {"k": [1]}}
-    assert errors == {}
-    read_fields(schemas, {"field.a": "five"}, errors)
-    assert "not JSON" in errors["field.a"]
 
 
 def test_the_parts_of_a_bar_fill_it_and_none_is_lost() -> None:

@@ -141,15 +141,16 @@ def test_a_waiting_step_says_why_and_is_approved_from_its_panel(
     page = reader.open(f"/runs/{stage.waiting}?step=1")
     drawer = page.get_by_role("complementary", name="Step")
     expect(drawer).to_contain_text(f"waits for a decision: Refund {MARKUP}?")
-    drawer.get_by_role("link", name="Approve…").click()
+    drawer.get_by_role("link", name="Decide…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("limit").fill("abc")
     with page.expect_response(lambda answer: answer.status == 422):
         dialog.get_by_role("button", name="Approve").click()
-    expect(dialog).to_contain_text("This is not JSON")
+    expect(dialog).to_contain_text("This must be a number")
     dialog.get_by_label("limit").fill("10")
     dialog.get_by_role("button", name="Approve").click()
-    expect(page.locator(".flash")).to_contain_text("It is approved.")
+    expect(page.locator(".flash")).to_contain_text("is approved.")
+    page.wait_for_url(f"**/runs/{stage.waiting}?step=1")
     with module_db.transaction() as conn:
         assert audited(conn, "approve") == [("web:operator", stage.waiting, None)]
     reader.complaints.clear()  # the browser tells of every 422
@@ -192,7 +193,14 @@ def test_a_failed_step_is_marked_and_the_run_goes_on(reader: Reader, stage: Stag
 def test_two_runs_are_compared_step_by_step(reader: Reader, stage: Stage) -> None:
     page = reader.open(f"/runs/{stage.succeeded}/compare?other={stage.canceled[-10:]}")
     expect(page.locator("tr", has_text="charge")).to_contain_text("canceled")
-    expect(page.get_by_text("Input differs")).to_be_visible()
+    changed = page.get_by_role("region", name="Input of both runs")
+    expect(changed.locator("del", has_text="amount: 5")).to_be_visible()
+    expect(changed.locator("ins", has_text="amount: 9")).to_be_visible()
+    expect(page.locator("main")).not_to_contain_text("4111")
+    reader.check_access()
+    page.locator("tr", has_text="reserve").get_by_role("link", name="How…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("region", name="Output").locator("ins").first).to_contain_text("null")
     reader.check_access()
     page.goto(f"/runs/{stage.succeeded}/compare?other=nothing")
     expect(page.get_by_text("is not a run's id")).to_be_visible()

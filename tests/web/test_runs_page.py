@@ -135,3 +135,21 @@ def test_a_viewer_sees_no_acts_and_a_phone_shows_the_same(browser: Browser, addr
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     viewer.check_access()
     viewer.close()
+
+
+def test_a_page_asks_for_nothing_while_its_tab_is_hidden_and_at_once_when_it_is_seen(
+    browser: Browser, address: str, stage: Stage
+) -> None:
+    one = Reader(browser, address, stage.tokens["viewer"])
+    one.page.clock.install()
+    page = one.open("/runs")
+    expect(page.locator("svg.histogram")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    hide = "hidden => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });"
+    page.evaluate(f"{hide} document.dispatchEvent(new Event('visibilitychange')) }}", True)
+    page.clock.run_for(30_000)
+    assert asked == []
+    with page.expect_response(lambda answer: answer.url.endswith("/runs")):
+        page.evaluate(f"{hide} document.dispatchEvent(new Event('visibilitychange')) }}", False)
+    one.close()

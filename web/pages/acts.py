@@ -14,7 +14,6 @@ from orchestrator.domain.roles import Role
 from orchestrator.domain.states import StepStatus
 from orchestrator.errors import Conflict, InvalidInput, NotFound
 from orchestrator.services.cancel import cancel
-from orchestrator.services.decide import decide
 from orchestrator.services.hold import hold, release
 from orchestrator.services.mark import mark
 from orchestrator.services.pause import pause, resume
@@ -25,7 +24,6 @@ from orchestrator.store.reads import RunNow, StepBrief, get_brief, get_run, step
 from orchestrator.store.reads.step_rows import step_name
 from web.application import database, engine
 from web.auth import actor
-from web.pages.approval_fields import read_fields
 from web.pages.consequences import consequences
 from web.pages.forms import beside, json_field, whole_number
 from web.pages.frame import done, needs, page_blueprint, render, show_errors
@@ -138,25 +136,6 @@ def _release(act: Act) -> tuple[str, str]:
     return _here(act), "The step is released."
 
 
-def _approve(act: Act) -> tuple[str, str]:
-    return _decide(act, True)
-
-
-def _reject(act: Act) -> tuple[str, str]:
-    return _decide(act, False)
-
-
-def _decide(act: Act, approved: bool) -> tuple[str, str]:
-    with database().transaction() as conn:
-        wait = get_brief(conn, act.run.id, act.named).wait or {}
-    fields = read_fields(wait.get("fields") or {}, act.given, act.errors) if approved else {}
-    if act.errors:
-        raise InvalidInput([])
-    comment = act.given.get("comment", "").strip() or None
-    decide(engine(), act.run.id, act.named, approved, fields, comment=comment, actor=actor())
-    return _here(act), "It is approved." if approved else "It is rejected."
-
-
 DOING: Mapping[str, Doing] = {
     "cancel": _cancel,
     "pause": _pause,
@@ -167,8 +146,6 @@ DOING: Mapping[str, Doing] = {
     "mark": _mark,
     "hold": _hold,
     "release": _release,
-    "approve": _approve,
-    "reject": _reject,
 }
 
 
@@ -187,7 +164,7 @@ def do(run_id: str, verb: str) -> Response:
     try:
         target, told = DOING[verb](act)
     except (InvalidInput, Conflict, NotFound) as error:
-        errors = act.errors or beside(error, {"input": "input", "output": "output", "payload": "payload", "fields": ""})
+        errors = act.errors or beside(error, {"input": "input", "output": "output", "payload": "payload"})
         return show_errors("run/act.html", errors=errors, given=request.form, **shown)
     return done(target, told)
 

@@ -56,7 +56,7 @@ def answer() -> Response:
             decide(
                 engine(), one["run_id"], one["step"], approved, values, item=one["item"], comment=comment, actor=actor()
             )
-            return done(url_for("approvals.index"), f"'{one['title']}' is {'approved' if approved else 'rejected'}.")
+            return done(shown["back"], f"'{one['title']}' is {'approved' if approved else 'rejected'}.")
         except (InvalidInput, Conflict, NotFound) as error:
             errors = _told(error, fields)
     return show_errors("approvals/decide.html", given=request.form, errors=errors, **shown)
@@ -77,7 +77,10 @@ def _asked() -> dict[str, Any]:
     schema = {"properties": (one or {}).get("fields") or {}}
     needed = [name for name, part in schema["properties"].items() if "default" not in part]
     fields = form_of(schema | {"required": needed}, "fields") or ()
-    return {"one": one, "fields": fields, "run_id": run_id, "step": step, "item": item, "decided": told}
+    of_run = request.args.get("of_run") == "1"
+    back = url_for("step.by_name", run_id=run_id, name=step) if of_run else url_for("approvals.index")
+    values = {"one": one, "fields": fields, "run_id": run_id, "step": step, "item": item, "decided": told}
+    return values | {"back": back, "of_run": of_run}
 
 
 def _item() -> int | None:

@@ -6,8 +6,9 @@ from typing import Any
 
 from flask import request
 
+from orchestrator.domain.difference import difference_text
 from orchestrator.errors import InvalidInput, NotFound
-from orchestrator.store.reads import find_run, get_run
+from orchestrator.store.reads import find_run, get_run, get_step
 from orchestrator.store.reads.difference import compare_steps
 from web.application import database
 from web.pages.forms import whole_number
@@ -17,6 +18,7 @@ from web.pages.open_run import open_run
 compare = page_blueprint("compare")
 
 _PAGE = 200
+_MOST_SHOWN = 100_000  # characters of a difference
 
 
 @compare.get("/runs/<run_id>/compare")
@@ -30,7 +32,22 @@ def show(run_id: str) -> str:
             values |= _beside(run.id, asked, everything=values["everything"])
         except (NotFound, InvalidInput) as error:
             fault = str(error)
-    return render("run/compare.html", run=run, fault=fault, **values)
+    return render("run/compare.html", run=run, fault=fault, changed=_changed, **values)
+
+
+@compare.get("/runs/<run_id>/compare/step")
+def step(run_id: str) -> str:
+    """What differs of a step that both runs have; secrets stay hidden."""
+    run, other, name = open_run(run_id), open_run(request.args.get("other", "")), request.args.get("name", "")
+    with database().transaction() as conn:
+        left, right = get_step(conn, run.id, name), get_step(conn, other.id, name)
+    differences = {what: _changed(left[what], right[what]) for what in ("input", "output", "error")}
+    return render("run/compare_step.html", run=run, other=other, name=name, differences=differences)
+
+
+def _changed(left: Any, right: Any) -> list[str]:
+    """The lines of the difference of two values, as many of them as a page shows."""
+    return difference_text(left, right)[:_MOST_SHOWN].splitlines()
 
 
 def _beside(run_id: str, asked: str, *, everything: bool) -> dict[str, Any]:
