@@ -68,6 +68,13 @@ def test_a_workflow_shows_its_graph_its_runs_and_what_changed(reader: Reader, st
     page = reader.open("/workflows")
     page.get_by_role("link", name=ORDER["name"], exact=True).click()
     graph = page.get_by_role("region", name="Graph of")
+    wide = graph.locator("svg").evaluate("svg => svg.clientWidth")
+    page.get_by_role("button", name="Larger").click()
+    assert graph.locator("svg").evaluate("svg => svg.clientWidth") > wide
+    graph.press("-")
+    assert graph.locator("svg").evaluate("svg => svg.clientWidth") == pytest.approx(wide, abs=2)
+    graph.press("0")
+    assert graph.evaluate("box => box.scrollWidth <= box.clientWidth")
     expect(graph.locator("g")).to_have_count(6)
     expect(graph.locator("title", has_text=ODD)).to_have_count(1)
     expect(page.locator("tr", has_text="card was declined")).to_contain_text(MARKUP)
@@ -182,6 +189,10 @@ def test_a_viewer_looks_and_an_app_sees_its_own_and_its_groups(
     page.get_by_role("link", name="shared", exact=True).click()
     expect(page.get_by_role("link", name="Edit")).to_have_count(0)  # it is the group's
     expect(page.get_by_role("link", name="Start…").first).to_be_visible()
+    reader.check_access()
+    page.goto("/workflow/edit")
+    expect(page.get_by_role("button", name="Register")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     reader.check_access()
     reader.close()
 
