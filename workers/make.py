@@ -43,6 +43,7 @@ def celery_settings(config: Config) -> dict[str, Any]:
         "task_default_queue": DEFAULT_QUEUE,
         "task_queues": [Queue(name, Exchange(name), name) for name in _first_queues(config)],
         "worker_consumer": f"{consumer.__name__}:{consumer.SoonBack.__name__}",
+        "worker_cancel_long_running_tasks_on_connection_loss": True,  # there are none: no task acknowledges late
         "worker_prefetch_multiplier": 1,
         "worker_proc_alive_timeout": 60.0,  # a fresh interpreter on a busy machine needs more than Celery's 4 s
         "worker_send_task_events": False,

@@ -87,7 +87,8 @@ def storm(
         finally:
             driver.halt()
         quiet(made, driver)
-        found = [*check_all(made, driver.cases), *flat.faults(), *shown_secrets(made)]
+        found = [f"ended by itself: {process.log.name}" for process in made.died]
+        found += [*check_all(made, driver.cases), *flat.faults(), *shown_secrets(made)]
         left = made.stop_processes()
         made.tell(f"{len(driver.cases)} runs, {len(made.processes)} processes")
         return found + [f"left running: {process}" for process in left]

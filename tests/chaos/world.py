@@ -79,6 +79,8 @@ class World(Fleet):
         self.webs: list[Process] = []
         self.crashes: list[float] = []  # when Postgres was stopped without a checkpoint
         self.told: list[str] = []
+        self.frail: list[Process] = []  # that may end by themselves
+        self.died: list[Process] = []  # that nobody asked to
         super().__init__(servers.urls.database_url, servers.urls.broker_url, folder, NoForks())
         self.environment |= {
             **{f"ORCHESTRATOR_{name}": value for name, value in PACE.items()},
@@ -188,6 +190,7 @@ class World(Fleet):
     def replenish(self) -> None:
         """Two workers, a beat and a web process live."""
         for kind in (self.workers, self.beats, self.webs):
+            self.died += [process for process in kind if process.popen.poll() is not None and process not in self.frail]
             kind[:] = [process for process in kind if process.popen.poll() is None]
         while len(self.workers) < 2:
             self.add_worker()

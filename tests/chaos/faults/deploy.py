@@ -11,7 +11,7 @@ from tests.chaos.world import World
 def deploy(world: World) -> None:
     old = world.random.choice(world.workers)
     world.add_worker()
+    world.forget(old)
     old.popen.terminate()
     with suppress(subprocess.TimeoutExpired):
         old.popen.wait(3)
-    world.forget(old)

@@ -12,4 +12,5 @@ def kill_parent(world: World) -> None:
     worker = world.random.choice(world.workers)
     os.kill(worker.pid, signal.SIGKILL)
     worker.popen.wait()
+    world.forget(worker)
     world.replenish()

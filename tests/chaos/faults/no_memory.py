@@ -8,7 +8,7 @@ _BYTES = 700 << 20  # of address space: enough to start, and for no function tha
 
 
 def no_memory(world: World) -> None:
-    world.add_worker(CHAOS_MEMORY=str(_BYTES))
+    world.frail.append(world.add_worker(CHAOS_MEMORY=str(_BYTES)))
     while len(world.workers) > 2:
         old = world.workers[0]
         old.popen.terminate()

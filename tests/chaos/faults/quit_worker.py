@@ -11,8 +11,8 @@ from tests.chaos.world import World
 
 def quit_worker(world: World) -> None:
     old = world.random.choice(world.workers)
+    world.forget(old)
     old.popen.send_signal(signal.SIGQUIT)
     with suppress(subprocess.TimeoutExpired):
         old.popen.wait(3)
-    world.forget(old)
     world.replenish()

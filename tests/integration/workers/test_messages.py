@@ -132,6 +132,37 @@ def test_a_broker_that_dies_and_comes_back_empty_is_used_again(
     assert worker.popen.poll() is None
 
 
+def test_a_broker_that_dies_under_a_worker_that_has_fetched_more_than_it_runs_ends_no_worker(
+    database_url: str, tmp_path: Path, request: pytest.FixtureRequest, forks: Forks
+) -> None:
+    """It asks for still more. What was fetched is to be given back, to a broker that is not there."""
+    port, folder = free_port(), tmp_path / "valkey"
+
+    def start_broker() -> Server:
+        return start_valkey(folder, port, "secret", tmp_path / "valkey.log", databases=1, guardian=None)
+
+    broker = start_broker()
+    fleet = Fleet(database_url, f"redis://:secret@127.0.0.1:{port}/0", tmp_path, forks)
+    request.addfinalizer(lambda: (fleet.end(), broker.stop(5)))
+    worker = fleet.worker(concurrency=2)
+    given = {"journal": fleet.journal, "file": fleet.flag("go")}
+    long = fleet.start([{"name": name, "function": "t.wait", "input": given} for name in "ab"])
+    fleet.wait_event("start", count=2)
+    fetched = fleet.start([spanning(fleet, "c")])
+    with redis.Redis.from_url(fleet.broker_url) as client:
+        wait_for(lambda: client.hlen("unacked") == 1, what="the worker has fetched it")
+    broker.process.kill()
+    broker.process.wait()
+    wait_for(lambda: "Cannot connect" in worker.said() or worker.popen.poll(), what="the worker has noticed")
+    broker = start_broker()
+    wait_for(lambda: worker.said().count("Connected to") == 2, what="the worker is back")
+    fleet.beat()
+    fleet.raise_flag("go")
+    assert (fleet.ended(long)["output"], fleet.ended(fetched)["output"]) == ({"a": 1, "b": 1}, {"c": 1})
+    assert fleet.tried(long, "a") == fleet.tried(long, "b") == ["succeeded"]
+    assert worker.popen.poll() is None
+
+
 def test_a_worker_started_before_its_servers_works_when_they_are_there(
     fleet: Fleet, orchestrator_servers: ServerUrls
 ) -> None:
