@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row
 from orchestrator.domain.cascade import Ended
 from orchestrator.domain.definition import StepKind
 from orchestrator.domain.graph import PlanStep
+from orchestrator.domain.items import is_item
 from orchestrator.domain.outcome import (
     Again,
     AttemptFacts,
@@ -208,7 +209,7 @@ class _Settling:
             "error": _shown(again.error),
         }
         kind = "step.lost" if outcome.kind is OutcomeKind.LOST else "step.retry"
-        if self.owner is None:  # the attempts of items tell the same
+        if not is_item(self.claimed.position):  # whose attempts tell the same
             events.record(self.conn, self.claimed.run_id, kind, told, self.claimed.step_id)
         return Settled(stale=not moved, queues=frozenset() if again.delay else frozenset({self.claimed.queue}))
 
@@ -221,12 +222,12 @@ class _Settling:
             return Settled(stale=True), Advanced()
         if self.step.kind is StepKind.CODE and end.status is not StepStatus.CANCELED:
             self._stop_begun()
+        if end.status is StepStatus.FAILED and not is_item(self.claimed.position):
+            told = {"step": self.step.name, "reason": end.reason, "error": _shown(end.error)}
+            events.record(self.conn, self.claimed.run_id, "step.failed", told, self.claimed.step_id)
         if self.owner is not None and self.fan is not None:
             return self._end_item(self.owner, self.fan, end)
         items = None if self.step.with_items is None else self._count_items(end)
-        if end.status is StepStatus.FAILED:
-            told = {"step": self.step.name, "reason": end.reason, "error": _shown(end.error)}
-            events.record(self.conn, self.claimed.run_id, "step.failed", told, self.claimed.step_id)
         shown = _shown(end.error) if end.status is StepStatus.FAILED else None
         ended = Ended(self.claimed.position, end.status, outcome.output, shown, self.claimed.attempt, items)
         advanced = advance(self.conn, self.scope, [ended])

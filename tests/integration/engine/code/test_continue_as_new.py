@@ -32,8 +32,9 @@ def _sizes(coders: Coders, run_id: str) -> list[int]:
         return [conn.execute(text(count)).scalar_one() for count in counts]
 
 
+@pytest.mark.timeout(1800)
 def test_a_loop_of_many_generations_keeps_its_run_small(coders: Coders) -> None:
-    generations = soaked(60, 10_000)
+    generations = soaked(20, 10_000)
 
     def loop(ctx: Any, input: Any) -> Any:
         assert ctx.generation == input["n"]

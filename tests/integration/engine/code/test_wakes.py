@@ -20,7 +20,7 @@ from tests.families import children_of
 from tests.hands import together
 from tests.support import soaked
 
-TRIES = soaked(8, 1000)
+TRIES = soaked(5, 1000)
 
 
 @pytest.fixture
