@@ -32,8 +32,9 @@ def _version() -> str:
     return importlib.metadata.version("orchestrator")
 
 
-def nothing() -> None:
-    """What a process without functions has to do."""
+def nothing() -> bool:
+    """What a process without functions has to register."""
+    return True
 
 
 def never() -> bool:
@@ -51,7 +52,7 @@ class Announcer:
         describe: Callable[[], WorkerInfo],
         functions: Registry | None = None,
         changed: Callable[[], bool] = never,
-        register: Callable[[], None] = nothing,
+        register: Callable[[], bool] = nothing,
     ) -> None:
         self._db, self._describe, self._functions, self._changed = db, describe, functions, changed
         self._register = register
@@ -72,8 +73,8 @@ class Announcer:
             if self._functions is not None:
                 workers.announce_functions(conn, _described(self._functions))
             workers.forget_gone(conn, _FORGOTTEN_AFTER)
-        if self._functions is not None:
-            self._register()
+        if self._functions is not None and not self._register():
+            return  # the whole is said again next time
         self._functions = None
         self._whole_due = time.monotonic() + _WHOLE_EVERY_SECONDS
 

@@ -6,7 +6,7 @@ import logging
 
 from orchestrator.domain.codes import WorkflowSpec
 from orchestrator.domain.parse import parse
-from orchestrator.errors import OrchestratorError, Unreachable
+from orchestrator.errors import Locked, OrchestratorError, Unreachable
 from orchestrator.services.engine import Engine
 from orchestrator.services.register import Registered, store
 
@@ -26,12 +26,18 @@ def register_code(
     return store(engine, definition, spec.document, app=app, group=group, force=False, actor=actor)
 
 
-def register_workflows(engine: Engine) -> None:
-    """Store all workflows that are functions of this process; one that cannot be is logged. Raises `Unreachable`."""
+def register_workflows(engine: Engine) -> bool:
+    """Store all workflows that are functions of this process; one that cannot be is logged. False: others are storing
+    one just now, so that it is to be done again. Raises `Unreachable`."""
+    done = True
     for spec in engine.functions.workflows:
         try:
             register_code(engine, spec)
         except Unreachable:
             raise
+        except Locked as error:
+            log.warning("workflow '%s' is registered later: %s", spec.name, error)
+            done = False
         except OrchestratorError as error:
             log.error("workflow '%s' of %s could not be registered: %s", spec.name, spec.module, error)
+    return done

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from orchestrator.domain.definition import Retry
+from orchestrator.errors import Locked
+from orchestrator.functions import make_workflow
 from orchestrator.services.coordinate import tick
+from orchestrator.services.register_code import register_workflows
 from orchestrator.services.retry import retry
+from orchestrator.store import workflows as store
 from orchestrator.store.db import Database
 from tests.coding import Coders
 from tests.support import soaked
@@ -97,3 +101,27 @@ def test_a_gather_over_very_many_children_wakes_the_function_once(coders: Coders
     coders.know(lambda ctx, input: input, "leaf")
     assert coders.finish(coders.begin(parents))["output"] == list(range(many))
     assert len(turns) == 2
+
+
+def test_a_worker_registers_what_it_can_and_tries_again_what_is_locked(
+    coders: Coders, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    workflows = coders.engine.functions.workflows
+    for name, options in (("fine", {}), ("wrong", {"timeout": -1}), ("held", {})):
+        workflows.put(make_workflow(lambda ctx, input: None, name, **options))
+
+    def lock(conn: Any, owner: Any, name: str) -> Any:
+        if name == "held" and len(tries) == 0:
+            tries.append(name)
+            raise Locked("another worker registers it")
+        return locked(conn, owner, name)
+
+    tries: list[str] = []
+    locked = store.lock_workflow
+    monkeypatch.setattr(store, "lock_workflow", lock)
+    assert not register_workflows(coders.engine)
+    assert register_workflows(coders.engine)
+    assert "workflow 'wrong' of tests" in caplog.text
+    with coders.db.transaction() as conn:
+        found = conn.exec_driver_sql("SELECT name FROM workflows WHERE name IN ('fine', 'wrong', 'held') ORDER BY 1")
+        assert list(found.scalars()) == ["fine", "held"]
