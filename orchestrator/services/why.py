@@ -148,10 +148,10 @@ class _Asked:
 
     def _first_begun(self, awaited: Sequence[str]) -> Iterator[str]:
         """Why the first step that the function waits for has not ended, else the first that it has begun."""
-        open = [step for position, step in sorted(self.steps.items()) if position > 0 and not step.status.terminal]
+        open = [step for position, step in sorted(self.steps.items()) if position > 0]
         first = next((step for step in open if step.name in awaited), open[0] if open else None)
         if first is not None:
-            yield from self.step_says(first)
+            yield from self.step_says(get_brief(self.conn, self.run.id, first.name))
 
     def _first_item(self, step: StepBrief) -> Iterator[str]:
         """Why the first item that has not ended has not."""
