@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "unregister": ("orchestrator.cli.unregister", "Delete workflows."),
     "pack": ("orchestrator.cli.pack", "Install, upgrade, remove and list packs."),
     "graph": ("orchestrator.cli.graph", "Draw a workflow or a run."),
-    "workflows": ("orchestrator.cli.workflows", "List workflows by name."),
+    "workflows": ("orchestrator.cli.workflows", "List workflows by name, or show one."),
     "functions": ("orchestrator.cli.functions", "List the functions steps may call."),
     "start": ("orchestrator.cli.start", "Start a run."),
     "runs": ("orchestrator.cli.runs", "List runs, newest first."),

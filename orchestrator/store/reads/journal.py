@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Row, text
@@ -11,12 +12,13 @@ from orchestrator.errors import unknown_run
 from orchestrator.ids import is_id
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
+from orchestrator.store.reads.steps import child_schemas, own_output
 
 # An end that the function has not seen yet is that of its step. A step that is tried again has rows of its tries only.
 _LIST = text("""
 SELECT j.position, j.verb, j.name, j.key, j.line, t.tries, t.due_at AS next_try_at,
   coalesce(e.status, j.own_status, CASE WHEN s.finished_at IS NOT NULL THEN s.status END) AS status,
-  coalesce(e.value, j.value, s.output) AS value, coalesce(e.error, j.own_error, s.error, t.error) AS error,
+  coalesce(e.value, j.value, s.output) AS output, k.child_revision_id, coalesce(e.error, j.own_error, s.error, t.error) AS error,
   j.at, CASE WHEN j.own_status IS NOT NULL THEN j.at ELSE coalesce(s.finished_at, e.at) END AS ended_at
 FROM (
   SELECT DISTINCT ON (position) position, part, verb, name, key, line, value, at,
@@ -26,6 +28,11 @@ FROM (
 ) j
 LEFT JOIN workflow_journal e ON e.run_id = :run_id AND e.position = j.position AND e.part = 1
 LEFT JOIN workflow_run_steps s ON s.run_id = :run_id AND s.position = j.position AND j.own_status IS NULL
+LEFT JOIN LATERAL (
+  SELECT c.revision_id AS child_revision_id
+  FROM workflow_children w JOIN workflow_runs c ON c.id = w.child_run_id
+  WHERE j.verb = 'child' AND w.parent_step_id = s.id ORDER BY w.attempt DESC LIMIT 1
+) k ON true
 LEFT JOIN LATERAL (
   SELECT count(*) AS tries, max(due_at) AS due_at, CAST((array_agg(CAST(error AS text) ORDER BY part DESC))[1] AS json)
     AS error
@@ -47,10 +54,11 @@ def list_journal(
     values = {"run_id": run_id, "after": number_cursor(after) or 0, "limit": limit + 1}
     rows = conn.execute(_LIST, values).all()
     hidden = load_secrets(conn, run_id) if secrets is None else secrets
-    return page_of(rows, limit, lambda row: _shape(row, hidden), lambda row: str(row.position))
+    schemas = child_schemas(conn, rows)
+    return page_of(rows, limit, lambda row: _shape(row, hidden, schemas), lambda row: str(row.position))
 
 
-def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
+def _shape(row: Row[Any], secrets: RunSecrets, schemas: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
     return {
         "position": row.position,
         "verb": row.verb,
@@ -58,7 +66,7 @@ def _shape(row: Row[Any], secrets: RunSecrets) -> dict[str, Any]:
         "key": row.key,
         "line": row.line or None,
         "status": row.status,
-        "output": secrets.show(row.value),
+        "output": secrets.show(own_output(row, schemas)),
         "error": secrets.show(row.error),
         "tries": row.tries,
         "next_try_at": iso(row.next_try_at) if row.status is None else None,

@@ -13,6 +13,7 @@ SHAPE = """
 SELECT w.id, w.name, w.name_key, CASE WHEN w.app_id IS NULL THEN 'group' ELSE 'app' END AS owner_kind,
   coalesce(a.name, g.name) AS owner, w.latest_revision, w.created_at, v.created_at AS changed_at, v.version,
   v.document ->> 'label' AS label, v.document ->> 'description' AS description, v.document -> 'tags' AS tags,
+  v.document #>> '{{steps,0,code}}' AS code,
   p.name AS pack{more}
 FROM workflows w LEFT JOIN packs p ON p.id = w.pack_id
 LEFT JOIN apps a ON a.id = w.app_id LEFT JOIN groups g ON g.id = w.group_id
@@ -48,6 +49,7 @@ def shape_workflow(row: Row[Any]) -> dict[str, Any]:
         "label": row.label,
         "description": row.description,
         "tags": row.tags or [],
+        "code": row.code,
         "created_at": iso(row.created_at),
         "changed_at": iso(row.changed_at),
     }

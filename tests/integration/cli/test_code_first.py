@@ -102,6 +102,17 @@ def test_a_graph_is_drawn_from_what_was_done(run_id: str, shared_cli: Cli) -> No
     assert "driver" not in drawn
 
 
+def test_workflows_show_where_a_function_is(run_id: str, shared_cli: Cli) -> None:
+    shown = shared_cli("workflows", "SHOP").out
+    assert "  function  tests.integration.cli.test_code_first:shop\n" in shown
+    assert "  about     Sell something." in shown
+    assert "revision  1, version 3, changed " in shown
+    assert shared_cli("workflows", "shop", "--json").json["code"] == "tests.integration.cli.test_code_first:shop"
+    listed = {item["name"]: item["code"] for item in shared_cli("workflows", "--json").json["items"]}
+    assert listed["shop-notice"] == "tests.integration.cli.test_code_first:notice"
+    assert shared_cli("workflows", "shpo").code == 3
+
+
 def test_a_rehearsal_and_a_run_have_the_same_history(coders: Coders, shared_cli: Cli) -> None:
     def plain(ctx: Any, input: Any) -> Any:
         ctx.step("a", lambda: [1])
@@ -121,6 +132,25 @@ def test_a_rehearsal_and_a_run_have_the_same_history(coders: Coders, shared_cli:
     assert rehearsed.duration == timedelta()
     documented = shared_cli("journal", _document_run(coders))
     assert "no run of a code-first workflow" in documented.err
+
+
+def test_secret_fields_of_a_run_and_its_children_are_not_shown(coders: Coders, shared_cli: Cli) -> None:
+    secret = {"type": "object", "properties": {"pin": {"type": "string", "writeOnly": True}}}
+
+    def child(ctx: Any, input: Any) -> Any:
+        return {"pin": "9876-5432"}
+
+    def parent(ctx: Any, input: Any) -> Any:
+        ctx.step("echo", lambda pin: f"the pin is {pin}", input["pin"])
+        return ctx.await_child(ctx.spawn_child("hides"))
+
+    coders.know(child, "hides", output_schema=secret)
+    run_id = coders.begin(parent, {"pin": "1234-5678"}, name="shows", input_schema=secret, output_schema=secret)
+    assert coders.finish(run_id)["output"] == {"pin": "9876-5432"}
+    for told in (shared_cli("journal", run_id, "--json"), shared_cli("show", run_id, "--json")):
+        assert "the pin is ***" in told.out
+        assert "1234-5678" not in told.out
+        assert "9876-5432" not in told.out.split('"driver"')[0]
 
 
 def _document_run(coders: Coders) -> str:

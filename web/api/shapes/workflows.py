@@ -36,6 +36,7 @@ class WorkflowShape(Shape):
     label = text_or_null()
     description = text_or_null()
     tags = texts()
+    code = text_or_null("Where the function of a code-first workflow is: `module:name`.")
     created_at = at()
     changed_at = at_or_null("When its latest revision was registered.")
 
