@@ -118,7 +118,7 @@ FROM {SHOWN} s LEFT JOIN workers w ON w.id = s.worker_id
 WHERE s.run_id = :run_id AND {{which}} ORDER BY s.position LIMIT :limit
 """
 _OPEN = text(f"""
-SELECT position, name, status, started_at FROM workflow_run_steps s
+SELECT position, name, status, started_at FROM {SHOWN} s
 WHERE s.run_id = :run_id AND s.{STEPS_ONLY} AND s.status IN {one_of(STEP_OPEN)} ORDER BY position
 """)
 

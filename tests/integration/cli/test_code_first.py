@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import orchestrator.examples.fulfillment  # noqa: F401 - registers the example
 from orchestrator import testing
+from orchestrator.cli.watch import Watcher
 from orchestrator.domain.definition import Retry
+from orchestrator.functions import registry
+from orchestrator.services.register_code import register_code
+from orchestrator.services.signal import signal
 from orchestrator.store.db import Database
 from tests.coding import Coders
-from tests.integration.cli.conftest import Cli
+from tests.integration.cli.conftest import Cli, work_off
 
 
 def shop(ctx: Any, input: Any) -> Any:
@@ -64,7 +70,8 @@ def test_show_tells_the_steps_in_the_order_of_the_program_and_why_it_waits(run_i
     assert why[0] == "'driver' waits for approved."
     assert why[1].startswith("'approved' waits for event 'approved'")
     child = shared_cli("show", run_id, "--tree", "--json").json["tree"][1]["id"]
-    assert "'flaky' is retried in " in shared_cli("show", child, "--why", "flaky").out
+    for step in ("flaky", "driver"):
+        assert "'flaky' is retried in " in shared_cli("show", child, "--why", step).out
     assert [t["outcome"] for t in shared_cli("show", child, "--step", "flaky", "--json").json["attempts"]] == ["failed"]
     assert "did you mean 'charge'" in shared_cli("show", run_id, "--step", "chrage").err
 
@@ -111,6 +118,41 @@ def test_workflows_show_where_a_function_is(run_id: str, shared_cli: Cli) -> Non
     listed = {item["name"]: item["code"] for item in shared_cli("workflows", "--json").json["items"]}
     assert listed["shop-notice"] == "tests.integration.cli.test_code_first:notice"
     assert shared_cli("workflows", "shpo").code == 3
+
+
+def test_a_live_picture_grows_with_what_the_function_does(run_id: str, coders: Coders) -> None:
+    watcher = Watcher(coders.db, run_id)
+    drawn = [(line.position, len(line.guides)) for line in watcher.tree()]
+    assert drawn == [(0, 0), (1, 0), (3, 1), (4, 1), (5, 0), (6, 0)]
+    signal(coders.engine, run_id, "approved", True)
+    coders.finish(run_id)
+    watcher.look(10)
+    assert watcher.over
+
+
+def test_the_example_runs_on_the_engine_as_in_its_tests(coders: Coders, shared_cli: Cli) -> None:
+    registered = {spec.name: spec for spec in registry.workflows}
+    for name in ("fulfillment", "fulfillment-notice"):
+        coders.engine.functions.workflows.put(registered[name])
+        register_code(coders.engine, registered[name])
+    printer = registry.find("example.fulfillment.label")
+    coders.engine.functions.put(replace(printer, retry=None, call=_parcel, wants_context=False))
+    order = {"id": "1", "email": "ada@example.org", "amount": 900}
+    run_id = shared_cli("start", "fulfillment", "--input", json.dumps(order)).out.strip()
+    work_off(coders)
+    assert shared_cli("signal", run_id, "decision", '{"approved": true}').out == "step 'decision' goes on with it\n"
+    work_off(coders)
+    (child,) = shared_cli("show", run_id, "--tree", "--json").json["tree"][1:]
+    coders.due(child["id"])
+    assert coders.finish(run_id)["output"] == {"parcel": "parcel-1", "mails": 2}
+    assert (
+        testing.replay(shared_cli("journal", run_id, "--json").json, registered["fulfillment"].call).status
+        == "succeeded"
+    )
+
+
+def _parcel(order: str) -> dict[str, str]:
+    return {"parcel": f"parcel-{order}"}
 
 
 def test_a_rehearsal_and_a_run_have_the_same_history(coders: Coders, shared_cli: Cli) -> None:
