@@ -117,6 +117,7 @@ class _Looking:
             yield from map(_of_step, self._rows(check_steps.find_stuck, after, until))
             for row in self._rows(check_steps.find_miscounted_items, after, until):
                 yield from _of_items(row)
+            yield from map(_of_calls, self._rows(check_steps.find_miscounted_calls, after, until))
         for runs in self._run_portions():
             yield from map(_of_run, self._rows(check_runs.find_stuck, runs))
             yield from self._miscounted(runs)
@@ -213,6 +214,11 @@ def _of_items(row: Row[Any]) -> Iterator[_Found]:
         yield "items_miscounted", where | {"kept": _items(*kept), "counted": _items(*counted)}
     elif row.under_way == 0:
         yield "items_stand_still", where | {"open": row.open}
+
+
+def _of_calls(row: Row[Any]) -> _Found:
+    facts = {"run": row.run_id, "step": row.name, "open": row.open, "kept": row.items_open}
+    return "calls_miscounted" if row.open != row.items_open else "calls_stand_still", facts
 
 
 def _items(made: int, open_ones: int, failed: int) -> str:

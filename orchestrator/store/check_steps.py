@@ -36,7 +36,7 @@ _TRIED = """(SELECT count(*) FROM workflow_step_attempts a WHERE a.step_id = s.i
 
 _SURE = f"""CASE
   WHEN r.status IN {_ENDED} THEN 'open_in_ended_run'
-  WHEN s.status = 'pending' AND s.item_of IS NULL AND s.remaining_sources = 0 AND r.status <> 'pending'
+  WHEN s.status = 'pending' AND s.position < r.step_count AND s.remaining_sources = 0 AND r.status <> 'pending'
     AND r.halting IS NULL THEN 'not_decided'
   WHEN s.item_of IS NOT NULL AND o.finished_at IS NOT NULL AND o.items_stop IS NULL
     AND s.status = 'pending' THEN 'item_of_ended_step'
@@ -53,6 +53,9 @@ _SURE = f"""CASE
       WHEN s.items_open = 0 THEN 'items_have_ended'
       WHEN s.items_made < s.items_total AND s.items_stop IS NULL AND s.cancel_requested_at IS NULL
         THEN 'items_not_made' END
+    WHEN 'steps' THEN CASE
+      WHEN s.wake_at IS NULL AND s.items_open <= s.items_spared AND CAST(s.wait ->> 'count' AS int) > 0
+        THEN 'calls_have_ended' END
     ELSE CASE WHEN s.wake_at IS NULL THEN 'never_woken' END
   END
   WHEN s.status IN ('ready', 'queued', 'running')
@@ -135,6 +138,26 @@ def find_miscounted_items(conn: Connection, after: str, until: str | None) -> Se
     """Open steps of these runs whose counts of items are not those of their items, or none of whose items is under
     way."""
     return conn.execute(_MISCOUNTED, {"after": after, "until": until}).all()
+
+
+# The same for a step that runs a function, and the steps that this has begun.
+_MISCOUNTED_CALLS = text(f"""
+SELECT s.run_id, s.name, s.items_open, n.open, n.under_way
+FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id CROSS JOIN LATERAL (
+  SELECT count(*) AS open, count(*) FILTER (WHERE b.status <> 'pending') AS under_way
+  FROM workflow_run_steps b
+  WHERE b.run_id = s.run_id AND b.position > 0 AND b.position < {FIRST_ITEM} AND b.status IN {_OPEN}
+) n
+WHERE s.status IN {_OPEN} AND s.position = 0 AND s.items_total IS NULL AND s.items_open IS NOT NULL AND {_PORTION}
+  AND (s.items_open <> n.open OR (s.status = 'waiting' AND n.open > 0 AND n.under_way = 0))
+ORDER BY s.run_id
+""")
+
+
+def find_miscounted_calls(conn: Connection, after: str, until: str | None) -> Sequence[Row[Any]]:
+    """Functions of these runs whose count of open steps is not that of the steps they have begun, or none of whose open
+    steps is under way."""
+    return conn.execute(_MISCOUNTED_CALLS, {"after": after, "until": until}).all()
 
 
 _TALLIES = text(f"""

@@ -24,7 +24,7 @@ class Case:
 
     `sends`: events for it, and `decides`: steps for somebody to approve. `calls`: at most so many attempts of a step
     that were not lost. `undone`: steps that are undone, the last first. `acts`: what an operator does to it; one that
-    is canceled may end as it would have, or as canceled.
+    is canceled may end as it would have, or as canceled. `of_code`: the workflow is a function that workers register.
     """
 
     documents: Sequence[Document]
@@ -39,10 +39,11 @@ class Case:
     children: Mapping[str, int] = field(default_factory=dict)
     undone: Sequence[str] = ()
     acts: Sequence[str] = ()
+    of_code: str = ""
 
     @property
     def name(self) -> str:
-        return str(self.documents[0]["name"])
+        return self.of_code or str(self.documents[0]["name"])
 
 
 def work(name: str, *sources: str, **keys: Any) -> Document:
@@ -215,6 +216,16 @@ def canceled(chance: random.Random) -> Case:
     return Case([document, THIRD], "succeeded", {}, acts=[chance.choice(["cancel", "force"])])
 
 
+def code(chance: random.Random) -> Case:
+    """A function (tests/chaos/steps.py), which is replayed as often as it takes."""
+    count, token = chance.randint(2, 8), chance.randint(1, 10**9)
+    total = 1 + 2 + 3 + sum(range(count)) + 1
+    input, sends = {"count": count}, {"go": token}
+    return Case(
+        [THIRD], "succeeded", {"driver": "succeeded"}, {"n": total, "told": token}, input, sends, of_code="code"
+    )
+
+
 def odd(chance: random.Random) -> Case:
     """A function that raises what cannot be pickled, nor printed."""
     steps: list[Document] = [{"name": "odd", "function": "c.odd", "on_error": "ignore"}, work("on")]
@@ -261,6 +272,7 @@ CASES: tuple[Callable[[random.Random], Case], ...] = (
     published,
     paused,
     canceled,
+    code,
     odd,
     graph,
 )

@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -43,7 +43,9 @@ ACTS: dict[str, Callable[..., Any]] = {
 class Driver:
     """Starts runs from a thread of its own, about `rate` a second, whatever is destroyed meanwhile."""
 
-    def __init__(self, world: World, rate: float = 4.0, kinds: tuple[Callable[..., Case], ...] = CASES) -> None:
+    def __init__(
+        self, world: World, rate: float = 4.0, kinds: Sequence[Callable[[random.Random], Case]] = CASES
+    ) -> None:
         self.world, self.rate, self.kinds = world, rate, kinds
         self.cases: dict[str, Case] = {}  # by run id
         self.seen: dict[str, tuple[str, str]] = {}  # runs that were seen to have ended: status and output

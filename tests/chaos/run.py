@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from orchestrator.errors import Unreachable
 from orchestrator.services.check import Patience, Report, _Looking
+from tests.chaos.cases import CASES, Case
 from tests.chaos.driver import Driver
 from tests.chaos.faults.cut_connections import cut_connections
 from tests.chaos.faults.double_messages import double_messages
@@ -71,7 +73,14 @@ def quiet(world: World, driver: Driver) -> None:
 
 
 def storm(
-    folder: Path, seed: int, faults: Sequence[Fault], seconds: float, *, rate: float = 4.0, pace: float = 1.0
+    folder: Path,
+    seed: int,
+    faults: Sequence[Fault],
+    seconds: float,
+    *,
+    rate: float = 4.0,
+    pace: float = 1.0,
+    kinds: Sequence[Callable[[random.Random], Case]] = CASES,
 ) -> list[str]:
     """Let faults strike for `seconds`, in rounds of all of them; all that is wrong afterwards."""
     with world(folder, seed, pace=pace) as made:
@@ -80,7 +89,7 @@ def storm(
         for process in [*made.workers, *made.beats]:
             made._ready(process)
         flat = Flat(made)
-        driver = Driver(made, rate)
+        driver = Driver(made, rate, kinds)
         driver.begin()
         try:
             strike_all(Storm(made, driver), faults, seconds)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator import function
+from orchestrator import RetryPolicy, function, workflow
 from orchestrator.context import AttemptContext
 
 JOURNAL = "CHAOS_JOURNAL"
@@ -46,6 +46,21 @@ def work(
         raise RuntimeError(f"attempt {ctx.attempt} was to fail {secret}")
     note(ctx, "end")
     return {"n": n + sum(of)}
+
+
+@workflow(name="code", version="1")
+def code(ctx: Any, input: Any) -> dict[str, Any]:
+    """Steps here and there, some at a time, a child, a nap and an event; the sum of all."""
+    here = ctx.step("here", lambda: {"n": 1})
+    there = ctx.call("c.work", {"n": 2, "seconds": 0.05}, name="there")
+    each = ctx.map("c.work", [{"n": n} for n in range(input["count"])], concurrency=2)
+    child = ctx.spawn_child("third", {})
+    ctx.sleep(0.3)
+    flaky = ctx.call("c.work", {"n": 3, "fails": 1}, name="flaky", retry=RetryPolicy(max_attempts=2, delay=0.1))
+    told = ctx.wait_event("go")
+    below = ctx.await_child(child)
+    ctx.log.info("all is there")
+    return {"n": sum(one["n"] for one in (here, there, flaky, *each)) + below, "told": told}
 
 
 @function(name="c.hog")

@@ -190,7 +190,9 @@ class World(Fleet):
     def replenish(self) -> None:
         """Two workers, a beat and a web process live."""
         for kind in (self.workers, self.beats, self.webs):
-            self.died += [process for process in kind if process.popen.poll() is not None and process not in self.frail]
+            self.died += [
+                process for process in kind if process.popen.poll() is not None and not self._may_end(process)
+            ]
             kind[:] = [process for process in kind if process.popen.poll() is None]
         while len(self.workers) < 2:
             self.add_worker()
@@ -198,6 +200,10 @@ class World(Fleet):
             self.add_beat()
         if not self.webs and self._token:
             self.add_web()
+
+    def _may_end(self, process: Process) -> bool:
+        """Celery ends a worker one of whose processes is killed in the moment of its start, for it to be started anew."""
+        return process in self.frail or "Could not start worker processes" in process.said()
 
     # Servers.
 

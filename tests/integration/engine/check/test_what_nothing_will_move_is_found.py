@@ -17,6 +17,7 @@ from orchestrator.services.register import register
 from orchestrator.services.signal import signal
 from orchestrator.services.start import start
 from orchestrator.store.db import Database
+from tests.coding import Coders
 from tests.documents import document, step
 from tests.families import below, only_child
 from tests.hands import Hands
@@ -109,6 +110,20 @@ def pooled(hands: Hands) -> str:
     return hands.start(document(step("a", pool="p"), step("b", pool="p")))
 
 
+def code(ctx: Any, input: Any) -> Any:
+    """Calls three functions one at a time, and waits for them."""
+    return ctx.map("ok", [{"x": 1}, {"x": 2}, {"x": 3}], concurrency=1)
+
+
+def coded(hands: Hands) -> str:
+    """A function that waits for what it has begun."""
+    coders = Coders(hands.db)
+    run_id = coders.begin(code, name="coded")
+    coders.settle(*coders.claim())
+    assert coders.statuses(run_id)["driver"] == "waiting"
+    return run_id
+
+
 AGO = "orchestrator_now() - interval '1 minute'"
 ENDED = "finished_at = orchestrator_now(), claim_token = NULL, lease_expires_at = NULL"
 OWNER, ITEMS = "AND item_of IS NULL", "AND item_of IS NOT NULL"
@@ -190,6 +205,12 @@ def standing_still(hands: Hands) -> None:
     step_is(hands, run_id, "status = 'pending', claim_token = NULL, queued_at = NULL", "a", f"{ITEMS} AND item_index=0")
 
 
+def idle_calls(hands: Hands) -> None:
+    idle = "status = 'pending', claim_token = NULL, queued_at = NULL"
+    changed = f"UPDATE workflow_run_steps SET {idle} WHERE run_id = :run AND position > 0"
+    change(hands, changed, run=coded(hands))
+
+
 PLANTED: dict[str, Plant] = {
     "open_in_ended_run": plant_run(chain, "status = 'succeeded', final_status = 'succeeded', finished_at = now()"),
     "not_decided": plant(running, "remaining_sources = 0, satisfied_sources = 1", "b"),
@@ -205,6 +226,9 @@ PLANTED: dict[str, Plant] = {
     "history_incomplete": plant(running, "attempt = 3"),
     "items_miscounted": plant(items, "items_failed = 1", "a", OWNER),
     "items_stand_still": standing_still,
+    "calls_have_ended": plant(coded, "items_spared = 3", "driver"),
+    "calls_miscounted": plant(coded, "items_open = 2", "driver"),
+    "calls_stand_still": idle_calls,
     "sources_miscounted": plant(running, "source_count = 3, remaining_sources = 2", "b"),
     "retry_overdue": plant(chain, f"status = 'ready', claim_token = NULL, next_attempt_at = {AGO}"),
     "wake_overdue": plant(sleeping, f"wake_at = {AGO}"),
@@ -246,7 +270,7 @@ def test_a_planted_fault_is_found(hands: Hands, kind: str) -> None:
     assert not report.healthy
 
 
-BEGINNINGS = [chain, running, sleeping, for_event, items, parent, limited, pooled]
+BEGINNINGS = [chain, running, sleeping, for_event, items, parent, limited, pooled, coded]
 
 
 @pytest.mark.parametrize("begin", BEGINNINGS)
