@@ -35,7 +35,7 @@ soak: .venv/dev.stamp ## all tests with long hunts and fresh random examples, 10
 
 .PHONY: chaos
 chaos: .venv/dev.stamp ## destroy an installation under load for 8 minutes, and prove that nothing is lost (options: CHAOS_SEED=, CHAOS_SECONDS=)
-	CHAOS_SECONDS=$(or $(CHAOS_SECONDS),400) $(BIN)/pytest -q -m chaos tests/chaos $(ARGS)
+	CHAOS_SECONDS=$(or $(CHAOS_SECONDS),200) $(BIN)/pytest -q -m chaos tests/chaos $(ARGS)
 
 .PHONY: recovery
 recovery: .venv/dev.stamp ## measure how soon all goes on after something broke (options: ARGS="--write --rounds 3")

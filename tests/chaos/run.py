@@ -47,6 +47,20 @@ class Storm:
                 second.result()
         self.world.replenish()
 
+    def strike_alone(self, fault: Fault) -> None:
+        self.strike(fault)
+        begun = set(self.driver.cases)
+        since = time.monotonic()
+
+        def over() -> bool:
+            with suppress(Unreachable, DBAPIError):
+                return not begun - self.driver.ended().keys()
+            return False
+
+        wait_for(over, REST_SECONDS, what=f"all runs have ended that {fault.__name__} has struck")
+        self.world.tell(f"{fault.__name__}: over after {time.monotonic() - since:.1f} s")
+        self.look()
+
     def look(self) -> None:
         """What can never be is not so, in the middle of it all."""
         with suppress(Unreachable, DBAPIError):
@@ -83,6 +97,22 @@ def storm(
     kinds: Sequence[Callable[[random.Random], Case]] = CASES,
 ) -> list[str]:
     """Let faults strike for `seconds`, in rounds of all of them; all that is wrong afterwards."""
+    return _struck(folder, seed, lambda storm: strike_all(storm, faults, seconds), rate, pace, kinds)
+
+
+def one_by_one(folder: Path, seed: int, faults: Sequence[Fault], *, pace: float = 1.0) -> list[str]:
+    """Let each fault strike alone: what had begun by its end has come to its own before the next one strikes."""
+    return _struck(folder, seed, lambda storm: [storm.strike_alone(fault) for fault in faults], 2.0, pace, CASES)
+
+
+def _struck(
+    folder: Path,
+    seed: int,
+    strike: Callable[[Storm], object],
+    rate: float,
+    pace: float,
+    kinds: Sequence[Callable[[random.Random], Case]],
+) -> list[str]:
     with world(folder, seed, pace=pace) as made:
         made.add_web()
         made.replenish()
@@ -92,7 +122,7 @@ def storm(
         driver = Driver(made, rate, kinds)
         driver.begin()
         try:
-            strike_all(Storm(made, driver), faults, seconds)
+            strike(Storm(made, driver))
         finally:
             driver.halt()
         quiet(made, driver)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.chaos.conftest import SECONDS, new_seed
 from tests.chaos.faults.every import FAULTS
-from tests.chaos.run import storm
+from tests.chaos.run import one_by_one, storm
 
 _USUAL_SEED = 4
 _SHORT = 0.25  # of the usual length of a fault
@@ -21,6 +21,12 @@ _SHORT = 0.25  # of the usual length of a fault
 @pytest.mark.timeout(300)
 def test_nothing_is_lost_whatever_is_destroyed(tmp_path: Path) -> None:
     assert storm(tmp_path, _USUAL_SEED, FAULTS, 22, pace=_SHORT) == []
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(1200)
+def test_nothing_is_lost_when_faults_strike_one_by_one(tmp_path: Path) -> None:
+    assert one_by_one(tmp_path, new_seed(), FAULTS, pace=0.5) == []
 
 
 @pytest.mark.chaos

@@ -202,7 +202,7 @@ class World(Fleet):
             self.add_web()
 
     def _may_end(self, process: Process) -> bool:
-        """Celery ends a worker one of whose processes is killed in the moment of its start, for it to be started anew."""
+        """Celery ends a worker one of whose processes is killed as it starts, for the worker to be started anew."""
         return process in self.frail or "Could not start worker processes" in process.said()
 
     # Servers.
