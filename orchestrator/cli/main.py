@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "web": ("orchestrator.cli.web", "Serve the web interface."),
     "db": ("orchestrator.cli.db", "Upgrade or check the database."),
     "validate": ("orchestrator.cli.validate", "Check workflow documents."),
+    "import": ("orchestrator.cli.importing", "Make workflow documents of other engines' documents."),
     "register": ("orchestrator.cli.register", "Store workflow documents as new revisions."),
     "unregister": ("orchestrator.cli.unregister", "Delete workflows."),
     "pack": ("orchestrator.cli.pack", "Install, upgrade, remove and list packs."),

@@ -20,9 +20,9 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def console() -> Console:
-    """A console on stdout that takes every text literally."""
-    return _Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+def console(*, stderr: bool = False) -> Console:
+    """A console on stdout, or on stderr, that takes every text literally."""
+    return _Console(markup=False, highlight=False, emoji=False, soft_wrap=True, stderr=stderr)
 
 
 def width_of(screen: Console) -> int | None:

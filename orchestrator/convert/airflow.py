@@ -9,10 +9,10 @@ from orchestrator.convert.airflow_keys import COMMON, Common, seconds_of
 from orchestrator.convert.airflow_model import AirDag, AirTask, Code, Moment, Output, Seconds
 from orchestrator.convert.airflow_operators import SHORT, body_of, is_branch, output_of, value_of
 from orchestrator.convert.airflow_scope import AirflowScope
-from orchestrator.convert.director import schedule_of
 from orchestrator.convert.finish import NotImported, finish
 from orchestrator.convert.printing import shown
 from orchestrator.convert.report import Imported, Place, Report
+from orchestrator.convert.schedules import add_schedule
 from orchestrator.convert.schemas import one_schema
 from orchestrator.convert.scope import STEPS
 from orchestrator.convert.syntax import Binary, Choice, Const, Many, Node, Part, Test
@@ -92,6 +92,8 @@ def import_dag(dag: AirDag, told: str, limits: Limits) -> Imported:
     report = Report()
     for where, message, line in dag.losses:
         report.lost((where,) if where else (), message, "write it in the workflow", line=line)
+    for where, message, line in dag.notes:
+        report.note((where,) if where else (), message, line=line)
     if not dag.tasks:
         told_of = [Problem(f.path, f.message, f"line {f.line}" if f.line else None) for f in report.findings]
         raise NotImported([Problem("tasks", "no task of this DAG is written out"), *told_of])
@@ -183,9 +185,9 @@ def _schedule(dag: AirDag, report: Report) -> None:
     if given in (None, "None", "null", ""):
         return
     if every is not None:
-        report.schedules.append(schedule_of(dag.id, every=every))
+        add_schedule(report, ("schedule",), dag.id, every=every)
     elif cron is not None and len(cron.split()) == 5:
-        report.schedules.append(schedule_of(dag.id, cron=cron, zone=dag.zone))
+        add_schedule(report, ("schedule",), dag.id, cron=cron, zone=dag.zone)
     elif given == "@once":
         report.note(("schedule",), "is once: start it once")
         return

@@ -141,7 +141,7 @@ class Calls:
             return self._call_task(target, node)
         if isinstance(target, DagFunction):
             return None
-        if name.endswith(("Operator", "Sensor")) and name[:1].isupper():
+        if name[:1].isupper() and (name.endswith(("Operator", "Sensor")) or _names_a_task(node)):
             return self.task(name, self._keywords(node, ("task_id",)), node)
         if name in self.functions and self.makes_tasks(self.functions[name]):
             self.lost(f"`{ast.unparse(node)[:80]}` makes tasks when the program runs", node.lineno)
@@ -321,3 +321,7 @@ class Calls:
                 for source in tasks_of(before, dag, last=True):
                     if source != target.id:
                         target.upstream[source] = None
+
+
+def _names_a_task(node: ast.Call) -> bool:
+    return any(word.arg == "task_id" for word in node.keywords)

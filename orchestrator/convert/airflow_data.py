@@ -51,15 +51,15 @@ def _dag(data: Mapping[str, Any], name: str, place: Place) -> AirDag:
     dag.zone = data.get("timezone") if isinstance(data.get("timezone"), str) and data["timezone"] != "UTC" else None
     if data.get("task_groups"):
         dag.losses.append(("task_groups", "groups are for the picture only: names of tasks are as they are", None))
-    downstream: list[tuple[str, str]] = []
+    leads: list[tuple[str, str]] = []
     for key, given, at in _tasks(data.get("tasks"), (*place, "tasks")):
         if not isinstance(given, Mapping) or key is None:
             dag.losses.append((".".join(map(str, at)), "is not a task with a 'task_id'", None))
             continue
         task = _task(given, key, at)
         dag.tasks[task.id] = task
-        downstream += [(task.id, str(other)) for name in _DOWN for other in _listed(given.get(name))]
-    for source, target in downstream:
+        leads += [(task.id, str(other)) for name in _DOWN for other in _listed(given.get(name))]
+    for source, target in leads:
         if target in dag.tasks:
             dag.tasks[target].upstream[source] = None
         else:

@@ -184,6 +184,7 @@ class Common:
         rule = self.args.get("trigger_rule")
         if rule is None:
             return {}
+        rule = _told(rule)
         rule = _OLD_RULES.get(str(rule), rule)
         if rule not in _RULES:
             self.lost("trigger_rule", f"there is no rule '{_told(rule)}'", "see 'trigger_rule' in docs/definition.md")

@@ -42,7 +42,8 @@ class Output:
 
 @dataclass(slots=True)
 class AirTask:
-    """`operator`: the class, without its module, or `@task`; `function`: what it calls; `each`: what `expand` is given."""
+    """`operator`: the class, without its module, or `@task`; `function`: what it calls; `each`: what
+    `expand` is given."""
 
     id: str
     operator: str
@@ -56,12 +57,14 @@ class AirTask:
 
 @dataclass(slots=True)
 class AirDag:
-    """`args`: what the DAG is made with; `losses`: what could not be read, with the line."""
+    """`args`: what the DAG is made with; `losses`: what could not be read, and `notes`: what may matter; each
+    with its place and its line."""
 
     id: str
     args: dict[str, Any] = field(default_factory=dict)
     tasks: dict[str, AirTask] = field(default_factory=dict)
     losses: list[tuple[str, str, int | None]] = field(default_factory=list)
+    notes: list[tuple[str, str, int | None]] = field(default_factory=list)
     doc: str | None = None
     zone: str | None = None
 

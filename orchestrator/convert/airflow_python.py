@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.convert.airflow_calls import Calls
 from orchestrator.convert.airflow_graph import DagFunction, Group
-from orchestrator.convert.airflow_model import AirDag
+from orchestrator.convert.airflow_model import AirDag, Code
 from orchestrator.convert.airflow_values import code, static
 from orchestrator.convert.finish import NotImported
 from orchestrator.errors import Problem
@@ -86,7 +86,7 @@ class _Reader:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
             self._assign(statement)
         elif isinstance(statement, ast.Expr):
-            self.calls.value(statement.value)
+            self._done(statement)
         elif isinstance(statement, ast.With | ast.AsyncWith):
             self._with(statement)
         elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -102,11 +102,22 @@ class _Reader:
         elif not isinstance(statement, _QUIET):
             self._dynamic(statement, "is done when the program runs")
 
+    def _done(self, statement: ast.Expr) -> None:
+        """A call for what it does: one that is not understood is told of where a DAG is made."""
+        dag = self.calls.dag
+        before = None if dag is None else len(dag.losses)
+        value = self.calls.value(statement.value)
+        if dag is not None and isinstance(value, Code) and len(dag.losses) == before and self.calls.where:
+            self._dynamic(statement, "is done when the program runs")
+
     def _assign(self, statement: ast.Assign | ast.AnnAssign) -> None:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         if statement.value is None:
             return
         value = self.calls.value(statement.value)
+        if isinstance(value, Code) and isinstance(statement.value, ast.Call) and self.calls.where and self.calls.dag:
+            told = f"`{ast.unparse(statement)[:80]}` is worked out when the program runs"
+            self.calls.dag.notes.append(("", told, statement.lineno))
         for target in targets:
             self._bind(target, value, statement)
 

@@ -14,7 +14,6 @@ from orchestrator.convert.finish import NotImported, finish
 from orchestrator.convert.inline import named_values, names_of
 from orchestrator.convert.publishing import Publishing
 from orchestrator.convert.report import Imported, Place, Report
-from orchestrator.convert.schemas import schema_of
 from orchestrator.convert.scope import End, Scope
 from orchestrator.convert.source import Source
 from orchestrator.convert.tasks import Task, Transition
@@ -122,12 +121,7 @@ def _about(given: Mapping[str, Any], source: Source, report: Report) -> dict[str
         report.lost(("cancellation_policy",), "a cancel lets running steps end", "cancel with --force")
     schema = given.get("output", given.get("output_schema", source.metadata.get("output")))
     if isinstance(schema, Mapping) and schema:
-        inner = schema_of(schema, ("output",), report)
         report.note(("output",), "is a schema there that nothing checks; as 'output_schema' it would fail a run")
-        about["description"] = about.get("description", "")
-        if not about["description"]:
-            del about["description"]
-        report.ignored(("output",), f"names of the output: {', '.join(inner.get('properties', {}))}")
     return about
 
 
@@ -192,7 +186,11 @@ def _task(task: Mapping[str, Any], place: Place, making: _Making) -> Task:
     templates = making.templates(name)
     written = dict(named_values(task.get("input"), (*place, "input"), report, name))
     inputs = templates.value(written, (*place, "input"))
-    body = body_of(Act(task.get("action"), inputs, name, place), making.workflows, report)
+    action = task.get("action")
+    if not isinstance(action, str | None):
+        report.lost((*place, "action"), "is not the name of an action", step=name)
+        action = None
+    body = body_of(Act(action, inputs, name, place), making.workflows, report)
     body |= _items(task, place, templates) | _retry(task.get("retry"), (*place, "retry"), making.templates(name))
     if (limit := seconds(task.get("timeout"), (*place, "timeout"), templates)) is not None:
         body["timeout"] = limit

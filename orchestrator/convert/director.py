@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.convert.finish import NotImported, finish
 from orchestrator.convert.printing import shown
-from orchestrator.convert.report import Imported, Place, Report, Schedule
+from orchestrator.convert.report import Imported, Place, Report
+from orchestrator.convert.schedules import add_schedule
 from orchestrator.convert.scope import STEPS
 from orchestrator.convert.source import Source
 from orchestrator.convert.syntax import Const, Part
@@ -163,19 +162,7 @@ def _periodic(name: str, value: Any, report: Report) -> None:
     if isinstance(every, str) and cron is None:
         report.lost((*place, "schedule"), "the old form with days before months", "write it as 'crontab'")
     elif isinstance(cron, str) or (isinstance(every, int | float) and not isinstance(every, bool)):
-        report.schedules.append(
-            schedule_of(name, cron=cron, every=None if cron else every, payload=value.get("payload"))
-        )
+        payload = value.get("payload")
+        add_schedule(report, place, name, cron=cron, every=None if cron else every, payload=payload)
     else:
         report.lost(place, "has neither an interval in seconds nor a crontab")
-
-
-def schedule_of(
-    workflow: str, *, cron: Any = None, every: Any = None, zone: str | None = None, payload: Any = None
-) -> Schedule:
-    """A schedule with the command that makes it."""
-    words = ["orchestrator", "schedule", "set", workflow, "--workflow", workflow]
-    words += ["--cron", cron] if cron else ["--every", f"{every}s"]
-    words += ["--timezone", zone] if zone else []
-    words += ["--input", json.dumps(payload, ensure_ascii=False)] if payload is not None else []
-    return Schedule(workflow, shlex.join(words), cron or None, None if cron else every, zone, payload)

@@ -195,7 +195,8 @@ class Scope:
             return Part(step, Const("status"))
         if key in ("task_id", "task_execution_id", "route"):
             raise Untranslatable(f"a step has no {key}")
-        return Part(self._result() if own else Part(step, Const("output")), Const(key))
+        inner = "fields" if key == "response" and task in self.questions else key
+        return Part(self._result() if own else Part(step, Const("output")), Const(inner))
 
 
 def _is_context(node: Node) -> bool:

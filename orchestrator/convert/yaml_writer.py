@@ -14,7 +14,7 @@ from orchestrator.domain.loading.scalars import resolve
 
 COMMENTS = "#"
 _WIDTH = 110
-_PLAIN = re.compile(r"[^\W\d_][\w .@/+=()<>!?%*-]*")
+_PLAIN = re.compile(r"[^\W\d_][\w .@/+=()<>!?%*'-]*")
 _PLAIN_ALONE = re.compile(r"[^\W\d_](?:[\w .@/+=()<>!?%*,;'\"\[\]-]|:(?=\S))*")
 _UNPRINTABLE = re.compile("[\x7f-\x84\x86-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 

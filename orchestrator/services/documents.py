@@ -25,7 +25,15 @@ def read_document(source: str | Path, *, limits: Limits = LIMITS) -> Any:
 
     Raises `InvalidDefinition`, `NotFound`, and `OrchestratorError` for a file that cannot be read.
     """
-    return load_text(_read(str(source), limits.document_bytes + 1), limits=limits)
+    return load_text(read_bytes(source, limits=limits), limits=limits)
+
+
+def read_bytes(source: str | Path, *, limits: Limits = LIMITS) -> bytes:
+    """What is in a file (`-`: standard input), and no more of it than says that it is too large.
+
+    Raises `NotFound`, and `OrchestratorError` for a file that cannot be read.
+    """
+    return _read(str(source), limits.document_bytes + 1)
 
 
 def document_of(document: Mapping[str, Any] | str | Path, limits: Limits = LIMITS) -> Any:

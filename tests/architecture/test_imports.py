@@ -21,6 +21,7 @@ ROOMS = (
     "config_urls data_folder",
     "config",
     "domain",
+    "convert",
     "functions context",
     "store",
     "services",

@@ -24,11 +24,16 @@ REFUSED = {
         "orchestrator.installed",
         "orchestrator.domain.celery_task",
         "orchestrator.services.answer",
+        "orchestrator.convert",  # of other engines
         "workers",
     ),
-    "node": ("orchestrator.domain.sandbox", "orchestrator.domain.expressions"),  # of Jinja's syntax tree
+    "node": (  # of a syntax tree
+        "orchestrator.domain.sandbox",
+        "orchestrator.domain.expressions",
+        "orchestrator.convert",
+    ),
     "vertex": (),
-    "dag": (),
+    "dag": ("orchestrator.convert",),  # Airflow's
     "downstream": (),
     "dependent": (),
     "dependents": (),
