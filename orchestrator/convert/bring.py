@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -63,7 +63,8 @@ def bring(
     metadata = {PurePath(named).name: one.data for one in read if (named := metadata_of(one.data))}
     known = {one.file: _name(one, metadata) for one in read if one.data is not None}
     workflows = _actions(read, known)
-    return [_import(one, metadata, known.get(one.file, ""), workflows, limits, read_schema) for one in read]
+    there = {PurePath(one.file).name for one in read if metadata_of(one.data) is None}
+    return [_import(one, metadata, there, known.get(one.file, ""), workflows, limits, read_schema) for one in read]
 
 
 def _read(file: str, content: str | bytes, engine: Engine | None, limits: Limits) -> _Read:
@@ -85,7 +86,8 @@ def _name(one: _Read, metadata: Mapping[str, Any]) -> str:
     if isinstance(name, str):
         return f"{pack}.{name}" if isinstance(pack, str) else name
     own = one.data.get("name") if isinstance(one.data, Mapping) else None
-    return own if isinstance(own, str) and own else PurePath(one.file).stem.removesuffix(".workflow")
+    stem = PurePath(one.file).stem.removesuffix(".workflow")
+    return own if isinstance(own, str) and own else stem if one.file != "-" else "imported"
 
 
 def _actions(read: Sequence[_Read], known: Mapping[str, str]) -> dict[str, str]:
@@ -114,6 +116,7 @@ def _actions_of(data: Any) -> Iterator[str]:
 def _import(
     one: _Read,
     metadata: Mapping[str, Any],
+    files: Collection[str],
     name: str,
     workflows: Mapping[str, str],
     limits: Limits,
@@ -125,8 +128,9 @@ def _import(
         why = _UNCLEAR if one.engine is None else "it must be a map"
         return Brought(one.file, one.engine, (), (Problem("", why),))
     if (named := metadata_of(one.data)) is not None:
-        given = PurePath(named).name in metadata and any(PurePath(n).name for n in metadata)
-        return Brought(one.file, one.engine) if given else Brought(one.file, one.engine, (), (Problem("", _UNCLEAR),))
+        why = f"describes the workflow in '{named}', which is not among the files"
+        missing = () if PurePath(named).name in files else (Problem("", why),)
+        return Brought(one.file, one.engine, (), missing)
     source = Source(one.file, one.data, name, one.text, metadata.get(PurePath(one.file).name, {}))
     made = list(_made(one, source, workflows, limits, read_schema))
     return Brought(

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.convert.report import Imported, Kind, Report, Schedule
-from orchestrator.convert.templates import absent, literal
-from orchestrator.convert.yaml_writer import COMMENTS, plain, write
+from orchestrator.convert.report import Imported, Kind, Report
+from orchestrator.convert.templates import absent
+from orchestrator.convert.yaml_writer import COMMENTS, plain, printable, write
 from orchestrator.domain.limits import LIMITS, Limits
 from orchestrator.domain.parse import parse
 from orchestrator.domain.paths import follow
@@ -155,16 +155,9 @@ def _comment(document: dict[str, Any], report: Report, source: str) -> None:
     lost = [finding for finding in report.findings if finding.kind is Kind.LOST]
     top = [f"Imported from {source}."]
     top += [f"Not carried over: {finding}" for finding in lost if finding.step not in names]
-    top += [f"Schedule: {_command(schedule)}" for schedule in report.schedules]
-    document[COMMENTS] = [" ".join(line.split()) for line in top]
+    top += [f"Schedule: {schedule.command}" for schedule in report.schedules]
+    document[COMMENTS] = [printable(" ".join(line.split())) for line in top]
     for step in document["steps"]:
         told = [f"Not carried over: {finding}" for finding in lost if finding.step == step["name"]]
         if told:
-            step[COMMENTS] = [" ".join(line.split()) for line in told]
-
-
-def _command(schedule: Schedule) -> str:
-    return schedule.command
-
-
-__all__ = ["NotImported", "finish", "literal"]
+            step[COMMENTS] = [printable(" ".join(line.split())) for line in told]

@@ -16,7 +16,6 @@ COMMENTS = "#"
 _WIDTH = 110
 _PLAIN = re.compile(r"[^\W\d_][\w .@/+=()<>!?%*'-]*")
 _PLAIN_ALONE = re.compile(r"[^\W\d_](?:[\w .@/+=()<>!?%*,;'\"\[\]-]|:(?=\S))*")
-_UNPRINTABLE = re.compile("[\x7f-\x84\x86-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def write(document: Mapping[str, Any]) -> str:
@@ -108,7 +107,7 @@ def _fits(key: str, value: Any) -> bool:
 
 
 def _text(start: str, text: str, indent: int) -> Iterator[str]:
-    if "\n" in text and not text[0].isspace() and not _UNPRINTABLE.search(text) and _clean(text):
+    if "\n" in text and not text[0].isspace() and _clean(text):
         yield f"{start} |" + ("" if text.endswith("\n") else "-")
         for line in text.removesuffix("\n").split("\n"):
             yield (" " * (indent + 2) + line).rstrip()
@@ -141,5 +140,13 @@ def _scalar(value: Any, *, inside: bool = False) -> str:
     form = _PLAIN if inside else _PLAIN_ALONE
     if form.fullmatch(value) and value == value.strip() and resolve(value) == value and not value.endswith(":"):
         return value
-    quoted = json.dumps(value, ensure_ascii=False)
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", quoted)
+    return printable(json.dumps(value, ensure_ascii=False))
+
+
+def printable(text: str) -> str:
+    """The text with what is no character of a line as an escape: it could be no YAML, or steer a terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(ord(c)) for c in text)
+
+
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -272,8 +272,8 @@ TASK_LIST = (
     {"dag_id": "etl", "schedule": "@daily", "max_active_runs": 1, "dagrun_timeout": 3600,
      "default_args": {"retries": 2, "retry_delay": {"minutes": 1}, "owner": "data"},
      "tasks": [
-       {"task_id": "extract", "operator": "airflow.operators.python.PythonOperator", "pool": "db", "priority_weight": 12,
-        "python_callable": "extract", "op_kwargs": {"day": "{{ params.day }}"}},
+       {"task_id": "extract", "operator": "airflow.operators.python.PythonOperator", "pool": "db",
+        "priority_weight": 12, "python_callable": "extract", "op_kwargs": {"day": "{{ params.day }}"}},
        {"task_id": "load", "operator": "PythonOperator", "python_callable": "load", "retries": 0,
         "upstream": ["extract"], "op_kwargs": {"rows": "{{ ti.xcom_pull(task_ids='extract') }}", "on": "{{ ds }}"}},
        {"task_id": "tidy", "operator": "EmptyOperator", "upstream": ["extract", "load"], "trigger_rule": "all_done"}]}
@@ -294,8 +294,8 @@ TASK_LIST = (
         priority: 9
         pool: db
 
-      # Not carried over: tasks[1].op_kwargs.on: `{{ ds }}`: a run has no 'ds': let its schedule give it as input, from \
-'fire_at' (write an expression of docs/expressions.md, or work it out in a step's function)
+      # Not carried over: tasks[1].op_kwargs.on: `{{ ds }}`: a run has no 'ds': let its schedule give it as input, \
+from 'fire_at' (write an expression of docs/expressions.md, or work it out in a step's function)
       - name: load
         function: load
         input: {rows: "{{ steps.extract.output }}", on: "{{ config['not carried over: {{ ds }}'] }}"}
@@ -329,11 +329,11 @@ PYTHON = (
         rows = extract("{{ params.day }}", limit=5)
         picked = choose(rows)
         big = PythonOperator(task_id="big", python_callable=load, op_kwargs={"rows": rows})
-        with TaskGroup("small") as small:
+        with TaskGroup("more") as more:
             ends = [BashOperator(task_id=f"part_{n}", bash_command=f"part {n}") for n in range(2)]
-        picked >> [big, small]
+        picked >> [big, more]
         done = EmptyOperator(task_id="done", trigger_rule="none_failed_min_one_success")
-        chain([big, small], done)
+        chain([big, more], done)
         send.expand(to=rows)
         for name in requests.get("https://shop.example/names"):
             BashOperator(task_id=name, bash_command="true") >> done
@@ -365,23 +365,23 @@ would tell (write it in the workflow)
         depends_on: [extract, choose]
         when: "'big' in ([steps.choose.output] if steps.choose.output is string else steps.choose.output or [])"
 
-      - name: small.part_0
+      - name: more.part_0
         function: shell.run
         input:
           argv: [bash, "-c", part 0]
         depends_on: [choose]
-        when: "'small.part_0' in ([steps.choose.output] if steps.choose.output is string else steps.choose.output or [])"
+        when: "'more.part_0' in ([steps.choose.output] if steps.choose.output is string else steps.choose.output or [])"
 
-      - name: small.part_1
+      - name: more.part_1
         function: shell.run
         input:
           argv: [bash, "-c", part 1]
         depends_on: [choose]
-        when: "'small.part_1' in ([steps.choose.output] if steps.choose.output is string else steps.choose.output or [])"
+        when: "'more.part_1' in ([steps.choose.output] if steps.choose.output is string else steps.choose.output or [])"
 
       - name: done
         pass: true
-        depends_on: [big, small.part_0, small.part_1]
+        depends_on: [big, more.part_0, more.part_1]
         trigger_rule: none_failed_min_one_success
     """,
 )
@@ -439,6 +439,8 @@ def test_metadata_names_a_workflow_and_says_what_its_input_is() -> None:
       again: {action: shop.bill customer=<% ctx().customer %>}
     """
     files = [("bill.meta.yaml", textwrap.dedent(metadata)), ("workflows/bill.yaml", textwrap.dedent(document))]
+    [alone] = bring(files[:1])
+    assert "'workflows/bill.yaml', which is not among the files" in str(alone.problems)
     about, one = bring(files)
     assert (about.workflows, about.problems) == ((), ())
     [workflow] = one.workflows
