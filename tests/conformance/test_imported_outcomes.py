@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator import testing
+from orchestrator.context import AttemptContext
 from orchestrator.convert.bring import bring
 from orchestrator.convert.guess import Engine
 from orchestrator.convert.report import Imported
@@ -77,3 +78,83 @@ def test_every_graph_of_airflows_rules_is_imported_as_the_document_that_is_known
             )
             for step in known.steps
         ]
+
+
+GREETING = """
+version: 1.0
+input: [name, {loud: false}]
+vars: [{said: null}, {n: 0}]
+tasks:
+  hello:
+    action: say text=<% ctx().name %>
+    retry: {count: 2, delay: 60}
+    next:
+      - when: <% succeeded() and ctx().loud %>
+        publish: said=<% result().toUpper() %>
+        do: each
+      - when: <% succeeded() and not ctx().loud %>
+        publish: [{n: 1}, {said: "<% result() %> <% ctx().n %>"}]
+        do: each
+  each:
+    with: w in <% list(x, y) %>
+    action: say text="<% item(w) %>, <% ctx(said) %>"
+    next:
+      - when: <% succeeded() and len(result()) = 2 %>
+        do: bad
+  bad:
+    action: boom
+    next:
+      - when: <% failed() %>
+        publish: why=<% result().message %>
+        do: noop
+output:
+  - said: <% task(each).result %>
+  - why: <% ctx().why %>
+"""
+
+
+@pytest.mark.parametrize(("loud", "said"), [(True, "ADA"), (False, "Ada 1")])
+def test_variables_items_and_failures_of_orquesta_go_the_way_they_go_there(loud: bool, said: str) -> None:
+    [brought] = bring([("greeting.yaml", GREETING)])
+    [workflow] = brought.workflows
+    assert not workflow.lost
+
+    def say(text: str, ctx: AttemptContext) -> str:
+        if ctx.attempt == 1 and ctx.step == "hello":
+            raise ConnectionError
+        return text
+
+    result = testing.run(workflow.document, {"name": "Ada", "loud": loud}, {"say": say, "boom": lambda: 1 // 0})
+    assert result.status == "succeeded"
+    assert result.output == {"said": [f"x, {said}", f"y, {said}"], "why": "integer division or modulo by zero"}
+
+
+DAG = """
+from airflow.sdk import dag, task
+
+@dag(schedule=None)
+def numbers(first: int = 1):
+    @task
+    def count(n): ...
+    @task.branch
+    def choose(many): ...
+    @task
+    def few(x): ...
+    many = count(first)
+    few.expand(x=many) << choose(many)
+    choose(many) >> EmptyOperator(task_id="none")
+"""
+
+
+def test_a_python_file_of_airflow_runs_as_a_workflow() -> None:
+    [brought] = bring([("numbers.py", DAG)])
+    [workflow] = brought.workflows
+    assert [str(finding) for finding in workflow.findings if finding.kind == "lost"] == []
+    functions = {
+        "count": lambda n: list(range(n)),
+        "choose": lambda many: "few" if many else None,
+        "few": lambda x: x * 2,
+    }
+    result = testing.run(workflow.document, {"first": 3}, functions)
+    assert (result.steps["few"].output, result.steps["none"].status) == ([0, 2, 4], "skipped")
+    assert testing.run(workflow.document, {"first": 0}, functions).steps["few"].reason == "condition"
