@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.convert.airflow_keys import COMMON, Common, seconds_of
@@ -104,7 +105,8 @@ def import_dag(dag: AirDag, told: str, limits: Limits) -> Imported:
     rule = defaults.pop("trigger_rule", None)
     if defaults := {key: value for key, value in defaults.items() if key not in ("description", "label")}:
         document["defaults"] = defaults
-    document["steps"] = [_step(task, dag, report, rule) for task in dag.tasks.values()]
+    templates = Templates(report, AirflowScope(tasks=frozenset(dag.tasks)))
+    document["steps"] = [_step(task, dag, templates, rule) for task in dag.tasks.values()]
     if "retry" not in defaults:
         document["steps"] = [{k: v for k, v in s.items() if (k, v) != ("retry", None)} for s in document["steps"]]
     _tell_of_leaves(document["steps"], report)
@@ -208,9 +210,8 @@ def _tell_of_defaults(default: Any, report: Report) -> None:
             report.ignored(("default_args", key), "is an argument of operators that have it")
 
 
-def _step(task: AirTask, dag: AirDag, report: Report, rule: Any) -> dict[str, Any]:
-    scope = AirflowScope(tasks=frozenset(dag.tasks))
-    templates = Templates(report, scope, task.id)
+def _step(task: AirTask, dag: AirDag, templates: Templates, rule: Any) -> dict[str, Any]:
+    report, templates = templates.report, replace(templates, step=task.id)
     step: dict[str, Any] = {"name": task.id}
     step |= Common(task.args, task.place, report, task.id, task.line).keys()
     step |= body_of(task, templates) | _items(task, templates)

@@ -15,12 +15,12 @@ from orchestrator.convert.airflow_graph import (
     Partial,
     TaskFunction,
     flat,
-    free_name,
     line_of,
     tasks_of,
 )
 from orchestrator.convert.airflow_model import AirDag, AirTask, Code, Moment, Output, outputs
-from orchestrator.convert.airflow_values import called_name, code, static
+from orchestrator.convert.airflow_values import bounded, called_name, code, static
+from orchestrator.convert.naming import Names
 
 
 class Calls:
@@ -33,7 +33,8 @@ class Calls:
         self.dags: list[AirDag] = []
         self.where: list[AirDag | Group] = []
         self.edges: list[tuple[AirDag, Ends, Ends]] = []
-        self.groups: list[Group] = []
+        self.groups = Names(first=1, between="__")
+        self.told: set[int | None] = set()
         self.lost_before: list[tuple[str, str, int | None]] = []
 
     @property
@@ -70,7 +71,7 @@ class Calls:
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.List | ast.Tuple):
-            return [self.value(part) for part in node.elts]
+            return bounded([self.value(part) for part in node.elts], node)
         if isinstance(node, ast.ListComp):
             return self._comprehension(node)
         if isinstance(node, ast.Subscript | ast.Attribute):
@@ -121,7 +122,8 @@ class Calls:
 
     def _unknown_end(self, node: ast.AST) -> None:
         line = line_of(node)
-        if self.dag is not None and not any(at == line and "this edge" in told for _, told, at in self.dag.losses):
+        if line not in self.told:
+            self.told.add(line)
             self.lost(f"`{ast.unparse(node)[:80]}`: an end of this edge is not known", line)
 
     def _call(self, node: ast.Call) -> Any:
@@ -215,7 +217,7 @@ class Calls:
             dag.losses.append(("", f"the task's id `{told}` is worked out when the program runs", node.lineno))
             given = f"task_in_line_{node.lineno}"
         group = self.where[-1] if self.where and isinstance(self.where[-1], Group) else None
-        name = free_name(dag, (group.prefix if group else "") + given)
+        name = dag.names.free((group.prefix if group else "") + given)
         task = AirTask(name, operator, args, function, place=("tasks", name), line=node.lineno)
         dag.tasks[name] = task
         if group is not None:
@@ -247,13 +249,8 @@ class Calls:
         """A group that a function makes: its body is gone through."""
         outer = self.where[-1] if self.where and isinstance(self.where[-1], Group) else None
         name = function.args.get("group_id", function.node.name)
-        taken = {group.id for group in self.groups}
-        own = (outer.prefix if outer else "") + str(name)
-        number = 1
-        while own in taken:
-            own, number = f"{(outer.prefix if outer else '') + str(name)}__{number}", number + 1
+        own = self.groups.free((outer.prefix if outer else "") + str(name))
         group = Group(own, own + ".")
-        self.groups.append(group)
         if outer is not None:
             outer.members.append(group)
         self.names.update(self._keywords(node, [argument.arg for argument in function.node.args.args]))

@@ -91,13 +91,5 @@ def flat(value: Any) -> Ends:
     return [value]
 
 
-def free_name(dag: AirDag, wanted: str) -> str:
-    """Airflow gives a task that is called again a number: `f__1`."""
-    name, number = wanted, 1
-    while name in dag.tasks:
-        name, number = f"{wanted}__{number}", number + 1
-    return name
-
-
 def line_of(node: ast.AST) -> int | None:
     return getattr(node, "lineno", None)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.convert.naming import Names
 from orchestrator.convert.report import Place
 
 
@@ -67,6 +68,8 @@ class AirDag:
     notes: list[tuple[str, str, int | None]] = field(default_factory=list)
     doc: str | None = None
     zone: str | None = None
+    # A task that is called again gets a number there: `f__1`.
+    names: Names = field(default_factory=lambda: Names(first=1, between="__"))
 
 
 def outputs(value: Any) -> Iterator[Output]:

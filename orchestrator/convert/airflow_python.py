@@ -33,9 +33,9 @@ def read_dags(text: str) -> list[AirDag]:
     reader = _Reader()
     try:
         reader.run(tree.body)
+        return reader.finished()
     except RecursionError as error:
         raise NotImported([Problem("", "it is nested too deep")]) from error
-    return reader.finished()
 
 
 def _at(line: int | None) -> str | None:

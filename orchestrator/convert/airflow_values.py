@@ -12,6 +12,8 @@ from orchestrator.convert.airflow_model import Code, Moment, Output, Seconds
 _UNITS = ("days", "seconds", "microseconds", "milliseconds", "minutes", "hours", "weeks")
 _SIZES = (86400, 1, 1e-6, 1e-3, 60, 3600, 604800)
 _MOST = 1000  # elements that are made by `*`, `range` and the like
+_MOST_PARTS = 5000  # of a value
+_LETTERS = 100  # of a text that count as one part
 _MOMENTS = ("datetime", "DateTime", "today", "now")
 
 
@@ -41,6 +43,16 @@ def static(node: ast.expr | None, names: Mapping[str, Any]) -> Any:
     return _call(node, names) if isinstance(node, ast.Call) else code(node)
 
 
+def bounded(value: Any, node: ast.AST) -> Any:
+    """The value, unless it has grown too large: what is written out is not."""
+    count, left = 0, [value]
+    while left and count <= _MOST_PARTS:
+        part = left.pop()
+        count += 1 + (len(part) // _LETTERS if isinstance(part, str) else 0)
+        left += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return value if count <= _MOST_PARTS else code(node)
+
+
 def _constant(node: ast.Constant | None) -> Any:
     if node is None:
         return None
@@ -54,7 +66,7 @@ def _elements(node: ast.List | ast.Tuple | ast.Set, names: Mapping[str, Any]) ->
         if isinstance(part, ast.Starred) and not isinstance(value, list):
             return code(node)
         found += value if isinstance(part, ast.Starred) else [value]
-    return found
+    return bounded(found, node)
 
 
 def _map(node: ast.Dict, names: Mapping[str, Any]) -> Any:
@@ -70,7 +82,7 @@ def _map(node: ast.Dict, names: Mapping[str, Any]) -> Any:
         if not isinstance(name, str | int):
             return code(node)
         found[str(name)] = value
-    return found
+    return bounded(found, node)
 
 
 def _joined(node: ast.JoinedStr, names: Mapping[str, Any]) -> Any:
@@ -78,7 +90,7 @@ def _joined(node: ast.JoinedStr, names: Mapping[str, Any]) -> Any:
     values = [_pulled(value) if isinstance(value := static(part, names), Output) else value for part in parts]
     plain = all(isinstance(value, str | int | float) for value in values)
     formatted = any(isinstance(p, ast.FormattedValue) and (p.format_spec or p.conversion != -1) for p in node.values)
-    return "".join(map(str, values)) if plain and not formatted else code(node)
+    return bounded("".join(map(str, values)), node) if plain and not formatted else code(node)
 
 
 def _pulled(value: Output) -> Any:
@@ -96,7 +108,7 @@ def _worked_out(node: ast.UnaryOp | ast.BinOp, names: Mapping[str, Any]) -> Any:
         return -value if known else code(node)
     left, right = static(node.left, names), static(node.right, names)
     if isinstance(node.op, ast.Add) and type(left) is type(right) and isinstance(left, str | int | float | list):
-        return left + right
+        return bounded(left + right, node)
     number = isinstance(left, int | float) and isinstance(right, int | float)
     if isinstance(node.op, ast.Mult) and number and abs(left) < 10**9 and abs(right) < 10**9:
         return left * right

@@ -128,13 +128,15 @@ def _about(given: Mapping[str, Any], source: Source, report: Report) -> dict[str
 def _flat(value: Any, place: Place, report: Report) -> list[tuple[dict[str, Any], Place]]:
     """All tasks with their places; those within a `parallel` task stand beside each other."""
     found: list[tuple[dict[str, Any], Place]] = []
+    names: set[str] = set()
     for i, task in enumerate(value if isinstance(value, list) else []):
         at = (*place, i)
         if not isinstance(task, Mapping) or not isinstance(task.get("name"), str):
             report.lost(at, "is not a task with a name")
-        elif task["name"] in {other["name"] for other, _ in found}:
+        elif task["name"] in names:
             report.lost(at, f"there are two tasks '{task['name']}'", "give each a name of its own")
         else:
+            names.add(task["name"])
             found += _parallel(dict(task), at, report) if task.get("type") == "parallel" else [(dict(task), at)]
     return found
 

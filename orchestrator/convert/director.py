@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.convert.finish import NotImported, finish
+from orchestrator.convert.naming import Names
 from orchestrator.convert.printing import shown
 from orchestrator.convert.report import Imported, Place, Report
 from orchestrator.convert.schedules import add_schedule
@@ -69,7 +70,7 @@ def _queues(value: Any, place: Place, report: Report) -> Mapping[str, str]:
 
 def _steps(tasks: list[Any], place: Place, queues: Mapping[str, str], report: Report) -> list[dict[str, Any]]:
     steps: list[dict[str, Any]] = []
-    names: set[str] = set()
+    names = Names()
     before: list[str] = []
     for i, task in enumerate(tasks):
         now = []
@@ -105,15 +106,12 @@ def _at_once(task: Any, place: Place, report: Report) -> list[tuple[str, Place]]
 
 
 def _step(
-    task: str, before: list[str], queues: Mapping[str, str], names: set[str], place: Place, report: Report
+    task: str, before: list[str], queues: Mapping[str, str], names: Names, place: Place, report: Report
 ) -> dict[str, Any]:
     """A step that calls the task as director does: `payload` as keyword argument, and what came before."""
-    name, number = task, 2
-    while name in names:
-        name, number = f"{task}_{number}", number + 1
+    name = names.free(task)
     if name != task:
         report.note(place, f"stands here twice: the step is '{name}'", step=name)
-    names.add(name)
     step: dict[str, Any] = {"name": name} | _call(task, before, queues)
     return step | ({"depends_on": [{"step": source} for source in before]} if before else {})
 

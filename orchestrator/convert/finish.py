@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from orchestrator.convert.report import Imported, Kind, Report
-from orchestrator.convert.templates import absent
+from orchestrator.convert.report import Finding, Imported, Kind, Report
+from orchestrator.convert.templates import HINT, absent
 from orchestrator.convert.yaml_writer import COMMENTS, plain, printable, write
 from orchestrator.domain.limits import LIMITS, Limits
 from orchestrator.domain.parse import parse
@@ -67,7 +68,7 @@ _STEP = [
     "compensate",
 ]
 _PART = re.compile(r"\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\.?([^.\[\]]+)")
-_ROUNDS = 5
+_ROUNDS = 10
 _CONDITIONS = ("when", "while")
 
 
@@ -154,10 +155,18 @@ def _comment(document: dict[str, Any], report: Report, source: str) -> None:
     names = {step["name"] for step in document["steps"]}
     lost = [finding for finding in report.findings if finding.kind is Kind.LOST]
     top = [f"Imported from {source}."]
-    top += [f"Not carried over: {finding}" for finding in lost if finding.step not in names]
+    top += [_line(finding) for finding in lost if finding.step not in names]
     top += [f"Schedule: {schedule.command}" for schedule in report.schedules]
     document[COMMENTS] = [printable(" ".join(line.split())) for line in top]
+    told: dict[str | None, list[str]] = {}
+    for finding in lost:
+        told.setdefault(finding.step, []).append(_line(finding))
     for step in document["steps"]:
-        told = [f"Not carried over: {finding}" for finding in lost if finding.step == step["name"]]
-        if told:
-            step[COMMENTS] = [printable(" ".join(line.split())) for line in told]
+        if step["name"] in told:
+            step[COMMENTS] = told[step["name"]]
+
+
+def _line(finding: Finding) -> str:
+    """A finding as a comment; what helps with every expression is said elsewhere."""
+    shown = replace(finding, hint=None) if finding.hint == HINT else finding
+    return printable(" ".join(f"Not carried over: {shown}".split()))

@@ -21,8 +21,7 @@ from orchestrator.convert.syntax import (
     unquote,
 )
 
-MAX_TOKENS = 1000
-_DEPTH = 60
+_DEPTH = 40
 _LEVELS: tuple[tuple[str, ...], ...] = (
     ("or",),
     ("and",),
@@ -38,10 +37,7 @@ _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 def read(text: str) -> Node:
     """The tree of an expression; raises `Untranslatable`."""
-    found = tokens(text)
-    if len(found) > MAX_TOKENS:
-        raise Untranslatable(f"it has more than {MAX_TOKENS} words and signs")
-    reader = _Reader(found)
+    reader = _Reader(tokens(text))
     node = reader.choice()
     if reader.next.kind != "end":
         raise Untranslatable(f"'{reader.next.text}' is not understood here")

@@ -10,7 +10,8 @@ from typing import Any
 from orchestrator.convert.marks import Marked, parts
 from orchestrator.convert.report import Place, Report
 
-_KEY = re.compile(r"\s*([\w.-]+)=")
+_KEY = re.compile(r"\s*,?\s*([\w.-]+)=")
+_REST = re.compile(r"[\s,]*\Z")
 _VALUE = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.)*+)'|(\S*))""", re.DOTALL)
 _HOLE = "\x01"
 
@@ -20,8 +21,8 @@ def pairs_of(text: str) -> list[tuple[str, Any]] | None:
     kept: list[str] = []
     flat = "".join(part if isinstance(part, str) else _kept(part, kept) for part in parts(text))
     found, at = [], 0
-    while flat[at:].strip(" ,\n\t"):
-        key = _KEY.match(flat, at) or re.compile(r"\s*,?\s*([\w.-]+)=").match(flat, at)
+    while _REST.match(flat, at) is None:
+        key = _KEY.match(flat, at)
         if key is None:
             return None
         value = _VALUE.match(flat, key.end())

@@ -67,7 +67,7 @@ class Imported:
 class Report:
     """Collects the findings of one workflow. Equal ones are kept once."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: dict[Finding, None] = field(default_factory=dict)
     schedules: list[Schedule] = field(default_factory=list)
 
     def lost(self, place: Place, message: str, hint: str | None = None, **more: Any) -> None:
@@ -86,5 +86,4 @@ class Report:
                 self.lost((*place, key), "is not a key that is known here", "see what it is for", step=step)
 
     def _add(self, finding: Finding) -> None:
-        if finding not in self.findings:
-            self.findings.append(finding)
+        self.findings[finding] = None

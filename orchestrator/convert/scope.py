@@ -21,6 +21,7 @@ from orchestrator.convert.syntax import (
     Test,
     Unary,
     Untranslatable,
+    inner,
 )
 
 VARS, INPUT, RESULT, ERROR, ITEM, STEPS = (Name(n) for n in ("vars", "input", "result", "error", "item", "steps"))
@@ -225,9 +226,5 @@ def no_result_of_a_failure(node: Node) -> None:
     """Refuse to look for parts of a failure's result; raises `Untranslatable`."""
     if isinstance(node, Part) and node.whole == ERROR and node.key not in (Const("type"), Const("message")):
         raise Untranslatable(_NO_RESULT)
-    for name in node.__slots__:
-        value = getattr(node, name)
-        for part in value if isinstance(value, tuple) else (value,):
-            for inner in part if isinstance(part, tuple) else (part,):
-                if isinstance(inner, Node):
-                    no_result_of_a_failure(inner)
+    for part in inner(node):
+        no_result_of_a_failure(part)

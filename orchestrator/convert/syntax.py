@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,11 +90,30 @@ class Pairs:
 
 Node = Const | Name | Part | Call | Filter | Test | Unary | Binary | Choice | Many | Pairs
 
+
+def inner(node: Node) -> Iterator[Node]:
+    """The nodes a node is made of."""
+    for name in node.__slots__:
+        value = getattr(node, name)
+        for part in value if isinstance(value, tuple) else (value,):
+            yield from (one for one in (part if isinstance(part, tuple) else (part,)) if isinstance(one, Node))
+
+
+def size(node: Node, most: int) -> int:
+    """How many nodes there are, counted up to one more than `most`: the same may stand in many places."""
+    count, left = 0, [node]
+    while left and count <= most:
+        count += 1
+        left += inner(left.pop())
+    return count
+
+
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>\d+\.\d+|\d+)(?![\w])|(?P<name>[^\W\d]\w*)|(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
     r"""|(?P<sign>=>|==|!=|<>|<=|>=|\*\*|//|[-+*/%~<>=|.,:()\[\]{}$]))""",
     re.DOTALL,
 )
+MAX_TOKENS = 300
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
@@ -108,8 +128,11 @@ class Token:
 
 def tokens(text: str) -> list[Token]:
     """The words and signs of an expression, an end behind them. Raises `Untranslatable`."""
-    found, at = [], 0
-    while text[at:].strip():
+    found: list[Token] = []
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        if len(found) == MAX_TOKENS:
+            raise Untranslatable(f"it has more than {MAX_TOKENS} words and signs")
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             raise Untranslatable(f"'{text[at:].strip()[:20]}' is not understood")

@@ -15,10 +15,11 @@ from orchestrator.convert.marks import Marked, has_expression, parts
 from orchestrator.convert.printing import quoted, shown
 from orchestrator.convert.report import Place, Report
 from orchestrator.convert.scope import End, Scope, no_result_of_a_failure
-from orchestrator.convert.syntax import Binary, Const, Node, Part, Untranslatable
+from orchestrator.convert.syntax import Binary, Const, Node, Part, Untranslatable, size
 
 _STATEMENTS = (("{%", "%}"), ("{#", "#}"))
 _SHOWN = 80
+_INLINED = 100  # parts of an expression that may stand in another
 HINT = "write an expression of docs/expressions.md, or work it out in a step's function"
 
 
@@ -102,6 +103,8 @@ class Templates:
         node: Node = nodes[0] if nodes else Const("")
         for part in nodes[1:]:
             node = Binary("~", node, part)
+        if size(node, _INLINED) > _INLINED:
+            raise Untranslatable("it is too long to stand in another value")
         return node
 
 

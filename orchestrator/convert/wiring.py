@@ -12,11 +12,14 @@ from itertools import combinations
 from typing import Any
 
 from orchestrator.convert.guards import certain, exclude, facts_of, ways_to
+from orchestrator.convert.naming import Names
 from orchestrator.convert.publishing import Publishing
+from orchestrator.convert.races import tell_of_races
 from orchestrator.convert.report import Report
 from orchestrator.convert.scope import End
 from orchestrator.convert.tasks import COMMANDS, Task, Transition, fails_on_purpose, without_cycles
 
+_MOST_WAYS = 100  # to one task; more are not compared with each other
 _LOOP = "let a step retry, sleep, or run a workflow that runs itself again"
 
 
@@ -25,9 +28,14 @@ class _Edges:
     """What leads to one step: edges, each with the task it comes from."""
 
     edges: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    known: set[tuple[str, ...]] = field(default_factory=set)
 
     def add(self, origin: str, *edges: dict[str, Any]) -> None:
-        self.edges += [(origin, edge) for edge in edges if (origin, edge) not in self.edges]
+        for edge in edges:
+            key = (origin, *edge.values(), *edge)
+            if key not in self.known:
+                self.known.add(key)
+                self.edges.append((origin, edge))
 
 
 class Wiring:
@@ -37,7 +45,7 @@ class Wiring:
         self.tasks = tasks
         self.publishing = publishing
         self.report = report
-        self.names = set(tasks)
+        self.names = Names(tasks)
         self.into: dict[str, _Edges] = {name: _Edges() for name in tasks}
         self.helpers: dict[str, list[dict[str, Any]]] = {name: [] for name in tasks}
 
@@ -55,7 +63,7 @@ class Wiring:
 
     def _check_targets(self) -> None:
         for task in self.tasks.values():
-            for unknown in sorted(task.targets() - set(self.tasks)):
+            for unknown in sorted(target for target in task.targets() if target not in self.tasks):
                 why = f"leads to '{unknown}', and there is no such task"
                 self.report.lost((*task.place, "next"), why, step=task.name)
 
@@ -81,13 +89,13 @@ class Wiring:
         if transition.condition is None or not (transition.publish or (handles and not targets)):
             return None
         edges = _edges(task.name, transition, bool(targets) or handles)
-        step: dict[str, Any] = {"name": self._name(f"{task.name}_next"), "pass": True}
+        step: dict[str, Any] = {"name": self.names.free(f"{task.name}_next"), "pass": True}
         step |= {"depends_on": edges, "publish": self.publishing.later(task, transition, step["name"])}
         self.helpers[task.name].append(step)
         return step
 
     def _fail(self, task: Task, edges: list[dict[str, Any]]) -> None:
-        name = self._name(f"{task.name}_fail")
+        name = self.names.free(f"{task.name}_fail")
         self.helpers[task.name].append(
             {"name": name, "pass": True, "depends_on": edges, "input": fails_on_purpose(task.name)}
         )
@@ -109,19 +117,12 @@ class Wiring:
         more = {} if transition.condition is None else {"while": transition.condition}
         task.body.setdefault("retry", {"max_attempts": 4, **more})
 
-    def _name(self, wanted: str) -> str:
-        name, number = wanted, 2
-        while name in self.names:
-            name, number = f"{wanted}_{number}", number + 1
-        self.names.add(name)
-        return name
-
     def _built(self, task: Task) -> Iterable[dict[str, Any]]:
         """The task's step, its delay before it, its helpers behind it."""
         step = {"name": task.name, **task.body}
         following = self._following(task)
         if task.delay is not None:
-            delay = {"name": self._name(f"{task.name}_delay"), "sleep": task.delay, **following}
+            delay = {"name": self.names.free(f"{task.name}_delay"), "sleep": task.delay, **following}
             yield delay
             following = {"depends_on": [{"step": delay["name"]}]}
         yield step | following
@@ -149,7 +150,7 @@ class Wiring:
         merged: list[dict[str, Any]] = []
         for origin, edges in by_origin.items():
             if task.join is not None and len({edge["step"] for edge in edges}) > 1:
-                name = self._name(f"{origin}_to_{task.name}")
+                name = self.names.free(f"{origin}_to_{task.name}")
                 self.helpers[origin].append({"name": name, "pass": True, "depends_on": edges, "join": "any"})
                 edges = [{"step": name}]
             merged += edges
@@ -158,12 +159,14 @@ class Wiring:
     def _tell_of_paths(self) -> None:
         """Tasks without a join run once for each way that leads to them; a step runs once."""
         ways = ways_to(self.tasks)
-        facts = certain(_in_order(self.tasks), self.tasks, ways)
+        order = _in_order(self.tasks)
+        facts = certain(order, self.tasks, ways)
+        tell_of_races(order, self.tasks, facts, self.report)
         for task in self.tasks.values():
             if task.join is not None or len(ways[task.name]) < 2:
                 continue
             each = [facts_of(way, facts) for way in ways[task.name]]
-            if not all(exclude(one, other) for one, other in combinations(each, 2)):
+            if len(each) > _MOST_WAYS or not all(exclude(one, other) for one, other in combinations(each, 2)):
                 why = "there it runs once for each way that leads to it; here once, when the first of them is gone"
                 hint = "give it 'join: all' if it is to wait for them, or a copy of the step for each way"
                 self.report.lost(task.place, why, hint, step=task.name)
@@ -191,11 +194,12 @@ def _in_order(tasks: Mapping[str, Task]) -> list[str]:
     """Sources before what depends on them; there are no cycles any more."""
     left = dict.fromkeys(tasks, 0)
     for task in tasks.values():
-        for target in task.targets() & set(left):
-            left[target] += 1
+        for target in task.targets():
+            if target in left:
+                left[target] += 1
     ready = [name for name, count in left.items() if not count]
     for name in ready:
-        for target in sorted(tasks[name].targets() & set(left)):
+        for target in sorted(target for target in tasks[name].targets() if target in left):
             left[target] -= 1
             if not left[target]:
                 ready.append(target)

@@ -43,15 +43,15 @@ def plain(value: Any) -> Any:
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    small = all(len(step) <= 3 and COMMENTS not in step for step in steps)
     for number, step in enumerate(steps):
-        comments = [f"  # {line}".rstrip() for line in step.get(COMMENTS, ())]
-        short = None if comments or len(step) > 3 else _flow(plain(step))
-        if short is not None and len(short) <= _WIDTH - 4 and all(len(s) <= 3 for s in steps):
+        short = _flow(step) if small else None
+        if short is not None and len(short) <= _WIDTH - 4:
             yield f"  - {short}"
             continue
         if number:
             yield ""
-        yield from comments
+        yield from (f"  # {line}".rstrip() for line in step.get(COMMENTS, ()))
         yield from _item(step, 2)
 
 

@@ -154,7 +154,7 @@ ORQUESTA = (
         depends_on: [charge_delay]
 
       # Not carried over: tasks.tell.with.items: `<% zip(result_of(), ctx().customer) %>`: there is no function \
-'result_of' here (write an expression of docs/expressions.md, or work it out in a step's function)
+'result_of' here
       - name: tell
         function: mail.send
         with_items:
@@ -295,7 +295,7 @@ TASK_LIST = (
         pool: db
 
       # Not carried over: tasks[1].op_kwargs.on: `{{ ds }}`: a run has no 'ds': let its schedule give it as input, \
-from 'fire_at' (write an expression of docs/expressions.md, or work it out in a step's function)
+from 'fire_at'
       - name: load
         function: load
         input: {rows: "{{ steps.extract.output }}", on: "{{ config['not carried over: {{ ds }}'] }}"}
@@ -450,3 +450,15 @@ def test_metadata_names_a_workflow_and_says_what_its_input_is() -> None:
         "steps": [{"name": "again", "workflow": "shop.bill", "input": {"customer": "{{ input.customer }}"}}],
     }
     assert [f.path for f in workflow.findings if f.kind == "ignored"] == ["version", "parameters.customer.position"]
+
+
+def test_a_variable_that_tasks_side_by_side_set_is_noted_and_one_set_in_turn_is_not() -> None:
+    document = """
+    version: 1.0
+    tasks:
+      a: {action: f, next: [{when: <% succeeded() %>, publish: x=1 y=1, do: "b, c"}]}
+      b: {action: f, next: [{when: <% succeeded() %>, publish: x=2 z=1}]}
+      c: {action: f, next: [{when: <% succeeded() %>, publish: y=2 z=2}]}
+    """
+    [workflow] = brought("w.yaml", document).workflows
+    assert [f.path for f in workflow.findings if f.kind == "note"] == ["vars.z"]

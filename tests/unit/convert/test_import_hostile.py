@@ -203,3 +203,35 @@ def test_every_key_that_is_not_known_is_told_of() -> None:
     [one] = bring([("w.json", json.dumps(document))], Engine.ORQUESTA)
     told = {finding.path for finding in one.workflows[0].findings if finding.kind == "lost"}
     assert told == {"extra", "tasks.a.odd", "tasks.a.next[0].strange", "tasks.a.retry.tries"}
+
+
+GROWING = {
+    "text.py": "x = 'ab'\n" + "x = x + x\n" * 60 + "with DAG('d'):\n    BashOperator(task_id='a', bash_command=x)",
+    "format.py": "x = 'ab'\n"
+    + "x = f'{x}{x}'\n" * 60
+    + "with DAG('d'):\n    BashOperator(task_id='a', bash_command=x)",
+    "list.py": "x = [1]\n"
+    + "x = [x, x]\n" * 60
+    + "with DAG('d'):\n    PythonOperator(task_id='a', python_callable=f, op_kwargs=x)",
+    "names.py": "with DAG('d'):\n" + "    EmptyOperator(task_id='a')\n" * 1000,
+    "sum.py": "with DAG('d'):\n    PythonOperator(task_id='a', python_callable='f', op_kwargs={'x': "
+    + "1+" * 3000
+    + "1})",
+    "vars.yaml": "vars:\n  - v0: <% ctx().i %>\n"
+    + "".join(f"  - v{n + 1}: <% ctx().v{n} + ctx().v{n} %>\n" for n in range(60))
+    + "input: [i]\ntasks: {a: {action: f, next: []}}",
+    "chain.yaml": "input: [i]\ntasks: {a: {action: f, input: {x: <% " + "ctx().i + " * 3000 + "1 %>}}}",
+    "not.yaml": "input: [i]\ntasks: {a: {action: f, input: {x: <% " + "not " * 250 + "1 %>}}}",
+    "wide.yaml": "tasks:\n"
+    + "".join(f"  t{n}: {{action: f, next: [{{do: z}}, {{do: z}}]}}\n" for n in range(500))
+    + "  z: {action: f}",
+    "inline.yaml": "tasks: {a: {action: f " + "a=1 " * 20_000 + "}, b: {action: g}}",
+    "many.yml": "w.W:\n  tasks:\n" + "    - A\n" * 500,
+}
+
+
+@pytest.mark.parametrize("file", GROWING)
+def test_what_grows_while_it_is_read_is_given_up_and_told(file: str) -> None:
+    [one] = bring([(file, GROWING[file])])
+    assert one.lost or one.problems or file in ("names.py", "inline.yaml", "many.yml")
+    assert all(len(workflow.text) < 1_000_000 for workflow in one.workflows)
