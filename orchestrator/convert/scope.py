@@ -94,7 +94,11 @@ class Scope:
         """What reaches into the engine's own names: `ctx().a`, `result().b`, `task(c).result`."""
         if isinstance(node, Part):
             return self._part(node)
-        if not isinstance(node, Call) or not isinstance(node.function, Name):
+        if not isinstance(node, Call):
+            return None
+        if isinstance(node.function, Part) and node.function.key == Const("select") and len(node.args) == 1:
+            return self._selected(node.function.whole, node.args[0])
+        if not isinstance(node.function, Name):
             return None
         name, argument = node.function.name, _argument(node)
         if name == "ctx" and argument is not None:
@@ -131,6 +135,17 @@ class Scope:
         if key == "response":
             return Part(inner, Const("fields")) if task in self.questions else None
         return inner if task in self.many else None
+
+    def _selected(self, whole: Node, chosen: Node) -> Node | None:
+        """`list.select($.a.b)`: that part of each element. What items gave has no `result` around it here."""
+        keys = _keys_of(chosen)
+        if not keys:
+            return None
+        listed = self.rewrite(whole)
+        task = self.task if listed == RESULT else _step_of(listed)
+        keys = keys[1:] if task in self.many and keys[0] == "result" else keys
+        path = "".join(f'."{key}"' if not key.isidentifier() else f".{key}" for key in keys)
+        return Call(Name("jmespath"), (listed, Const(f"[*]{path}"))) if keys else listed
 
     def _variable(self, name: str) -> Node:
         if name not in self.variables:
@@ -214,6 +229,15 @@ def _argument(node: Call) -> str | None:
     if isinstance(argument, Name):
         return argument.name
     return argument.value if isinstance(argument, Const) and isinstance(argument.value, str) else None
+
+
+def _keys_of(node: Node) -> list[str]:
+    """The keys of `$.a.b`; none for anything else."""
+    keys: list[str] = []
+    while isinstance(node, Part) and isinstance(node.key, Const) and isinstance(node.key.value, str):
+        keys.insert(0, node.key.value)
+        node = node.whole
+    return keys if node == Name("$") else []
 
 
 def _step_of(node: Node) -> str | None:

@@ -14,6 +14,7 @@ from orchestrator.domain.expressions import compile_template
 SCOPE = Scope(
     variables={"a": Part(Name("input"), Const("a")), "b c": Part(Name("vars"), Const("b c"))},
     tasks=frozenset({"t1", "t2"}),
+    many=frozenset({"t2"}),
     task="t1",
     end=End.SUCCESS,
 )
@@ -42,7 +43,9 @@ CARRIED = {
     "<% dict('y' => 2) %>": "{{ {'y': 2} }}",
     "<% ','.join(ctx().a) %>": "{{ input.a | join(',') }}",
     "<% ctx().a.first().x %>": "{{ (input.a | first).x }}",
-    "<% ctx().a.select($.x) %>": None,
+    "<% ctx().a.select($.x.y) %>": "{{ jmespath(input.a, '[*].x.y') }}",
+    "<% ctx().a.select($ + 1) %>": None,
+    "<% task(t2).result.items.select($.result.x) %>": "{{ jmespath(steps.t2.output, '[*].x') }}",
     "<% coalesce(ctx().a, 'none') %>": "{{ input.a if input.a is not none else 'none' }}",
     "<% json_parse(ctx().a) %>": "{{ fromjson(input.a) }}",
     "<% ctx().nobody %>": None,
