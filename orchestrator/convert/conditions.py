@@ -10,8 +10,8 @@ from orchestrator.convert.grammar import read
 from orchestrator.convert.marks import whole
 from orchestrator.convert.printing import shown
 from orchestrator.convert.report import Place, Report
-from orchestrator.convert.scope import End
-from orchestrator.convert.syntax import Untranslatable
+from orchestrator.convert.scope import RESULT, End
+from orchestrator.convert.syntax import Untranslatable, parts_of
 from orchestrator.convert.tasks import split_condition
 from orchestrator.convert.templates import Templates
 
@@ -30,7 +30,12 @@ def condition(when: Any, place: Place, templates: Templates) -> tuple[End, str |
         if rest is None:
             return end, None
         scope = replace(templates.scope, end=templates.scope.end or end)
-        return end, shown(replace(templates, scope=scope).rewritten(rest))
+        made = replace(templates, scope=scope).rewritten(rest)
+        if end is End.COMPLETE and RESULT in parts_of(made):
+            why = "is looked at when the task succeeds: what failed has an error and no result"
+            templates.report.note(place, why, step=templates.step)
+            end = End.SUCCESS
+        return end, shown(made)
     except Untranslatable as error:
         return _end_guessed(source), templates.given_up(str(when), place, str(error))
 

@@ -99,6 +99,13 @@ def inner(node: Node) -> Iterator[Node]:
             yield from (one for one in (part if isinstance(part, tuple) else (part,)) if isinstance(one, Node))
 
 
+def parts_of(node: Node) -> Iterator[Node]:
+    """The node and all within it."""
+    yield node
+    for part in inner(node):
+        yield from parts_of(part)
+
+
 def size(node: Node, most: int) -> int:
     """How many nodes there are, counted up to one more than `most`: the same may stand in many places."""
     count, left = 0, [node]

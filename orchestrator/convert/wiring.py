@@ -7,7 +7,7 @@ with here too; what is published on a condition gets a step of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -52,6 +52,9 @@ class Wiring:
     def steps(self) -> list[dict[str, Any]]:
         """The steps of all tasks; what was lost on the way is in the report."""
         self._check_targets()
+        for task in self.tasks.values():
+            if "pass" in task.body:  # it cannot fail
+                task.transitions = [_of_success(transition) for transition in task.transitions]
         for task, target in without_cycles(self.tasks):
             why = f"leads back to '{target}': a workflow here has no loops"
             self.report.lost((*task.place, "next"), why, _LOOP, step=task.name)
@@ -170,6 +173,10 @@ class Wiring:
                 why = "there it runs once for each way that leads to it; here once, when the first of them is gone"
                 hint = "give it 'join: all' if it is to wait for them, or a copy of the step for each way"
                 self.report.lost(task.place, why, hint, step=task.name)
+
+
+def _of_success(transition: Transition) -> Transition:
+    return replace(transition, end=End.SUCCESS) if transition.end is End.COMPLETE else transition
 
 
 def _deals_with_failure(transition: Transition, targets: list[str]) -> bool:

@@ -462,3 +462,27 @@ def test_a_variable_that_tasks_side_by_side_set_is_noted_and_one_set_in_turn_is_
     """
     [workflow] = brought("w.yaml", document).workflows
     assert [f.path for f in workflow.findings if f.kind == "note"] == ["vars.z"]
+
+
+def test_what_cannot_fail_is_followed_on_success_and_a_result_is_looked_at_where_there_is_one() -> None:
+    document = """
+    version: 1.0
+    input: [loud]
+    tasks:
+      a: {action: core.noop, next: [{publish: n=1, do: b}]}
+      b: {action: f, next: [{when: <% result().x %>, do: c}, {when: <% ctx().loud %>, do: d}]}
+      c: {action: g}
+      d: {action: g}
+    """
+    [workflow] = brought("w.yaml", document).workflows
+    assert workflow.document["steps"] == [
+        {"name": "a", "pass": True, "publish": {"n": 1}},
+        {"name": "b", "function": "f", "depends_on": ["a"]},
+        {"name": "c", "function": "g", "depends_on": [{"step": "b", "when": "result.x"}]},
+        {
+            "name": "d",
+            "function": "g",
+            "depends_on": [{"step": "b", "when": "input.loud"}, {"step": "b", "on": "failure", "when": "input.loud"}],
+        },
+    ]
+    assert [finding.path for finding in workflow.findings if finding.kind == "note"] == ["tasks.b.next[0].when"]
