@@ -18,7 +18,8 @@ from orchestrator.store.reads.steps import child_schemas, own_output
 _LIST = text("""
 SELECT j.position, j.verb, j.name, j.key, j.line, t.tries, t.due_at AS next_try_at,
   coalesce(e.status, j.own_status, CASE WHEN s.finished_at IS NOT NULL THEN s.status END) AS status,
-  coalesce(e.value, j.value, s.output) AS output, k.child_revision_id, coalesce(e.error, j.own_error, s.error, t.error) AS error,
+  coalesce(e.value, j.value, s.output) AS output, k.child_revision_id,
+  coalesce(e.error, j.own_error, s.error, t.error) AS error,
   j.at, CASE WHEN j.own_status IS NOT NULL THEN j.at ELSE coalesce(s.finished_at, e.at) END AS ended_at
 FROM (
   SELECT DISTINCT ON (position) position, part, verb, name, key, line, value, at,
