@@ -19,8 +19,8 @@ from tests.families import children_of, line
 
 
 @pytest.fixture
-def coders(db: Database) -> Coders:
-    return Coders(db, {"double": lambda n: 2 * n, "broken": _broken})
+def coders(module_db: Database) -> Coders:
+    return Coders(module_db, {"double": lambda n: 2 * n, "broken": _broken})
 
 
 def _broken() -> None:
