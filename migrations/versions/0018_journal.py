@@ -152,28 +152,35 @@ BEGIN
 END $$;
 """
 
-# The function begins anew, in the transaction that has suspended its step: what it did and began is forgotten.
+# The function begins anew, in the transaction that has suspended its step: what it did and began is forgotten. Entry 0
+# notes, as its `line`, after which line of the log the generation begins: no later one looks at those before.
 CONTINUE = f"""
 CREATE FUNCTION orchestrator_continue(run uuid, step uuid, content text) RETURNS int
 LANGUAGE plpgsql {PLANNED} AS $$
 DECLARE
   before int;
+  since bigint;
+  begun uuid[];
 BEGIN
-  before := coalesce((SELECT j.generation FROM workflow_journal j
-    WHERE j.run_id = run AND j.position = 0 AND j.part = 0), 0);
-  WITH begun AS (
+  SELECT j.generation, CAST(j.line AS bigint) INTO before, since FROM workflow_journal j
+  WHERE j.run_id = run AND j.position = 0 AND j.part = 0;
+  WITH gone AS (
     DELETE FROM workflow_run_steps s WHERE s.run_id = run AND s.position > 0 AND s.position < 1048576 RETURNING s.id
-  ), attempts AS (
-    DELETE FROM workflow_step_attempts a WHERE a.step_id = ANY (ARRAY(SELECT b.id FROM begun b))
   )
-  DELETE FROM step_logs l WHERE l.run_id = run AND l.step_id = ANY (ARRAY(SELECT b.id FROM begun b));
+  SELECT array_agg(g.id) INTO begun FROM gone g;
+  IF begun IS NOT NULL THEN
+    DELETE FROM workflow_step_attempts a WHERE a.step_id = ANY (begun);
+    DELETE FROM step_logs l WHERE l.run_id = run AND l.id > coalesce(since, 0) AND l.step_id = ANY (begun);
+    DELETE FROM workflow_signals g WHERE g.run_id = run AND g.step_id = ANY (begun);
+  END IF;
   DELETE FROM workflow_journal j WHERE j.run_id = run;
-  INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, value, attempt, generation)
-  SELECT run, 0, 0, 'continue', 'continue', 'continue', 'succeeded', CAST(content AS json), s.attempt, before + 1
+  INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, value, line, attempt, generation)
+  SELECT run, 0, 0, 'continue', 'continue', 'continue', 'succeeded', CAST(content AS json),
+    (SELECT max(l.id) FROM step_logs l WHERE l.run_id = run), s.attempt, coalesce(before, 0) + 1
   FROM workflow_run_steps s WHERE s.id = step;
   UPDATE workflow_run_steps s SET items_open = 0, items_spared = 0, items_first = NULL, items_next = NULL,
     items_free = NULL, attempt_base = s.attempt_base + s.lost_count, lost_count = 0 WHERE s.id = step;
-  RETURN before + 1;
+  RETURN coalesce(before, 0) + 1;
 END $$;
 """
 

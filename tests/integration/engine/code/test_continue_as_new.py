@@ -19,10 +19,10 @@ def coders(module_db: Database) -> Coders:
 
 
 def _sizes(coders: Coders, run_id: str) -> list[int]:
-    """Rows of the run: journal, steps, attempts, events."""
+    """Rows of the run: journal, steps, signals, events, attempts."""
     counts = [
         f"SELECT count(*) FROM {table} WHERE run_id = '{run_id}'"
-        for table in ("workflow_journal", "workflow_run_steps", "run_events")
+        for table in ("workflow_journal", "workflow_run_steps", "workflow_signals", "run_events")
     ]
     counts.append(
         "SELECT count(*) FROM workflow_step_attempts a JOIN workflow_run_steps s ON s.id = a.step_id"
@@ -46,12 +46,13 @@ def test_a_loop_of_many_generations_keeps_its_run_small(coders: Coders) -> None:
     run_id = coders.begin(loop, {"n": 0, "total": 0})
     run = coders.finish(run_id)
     assert (run["status"], run["output"], run["input"]) == ("succeeded", 3 * generations, {"n": 0, "total": 0})
-    assert _sizes(coders, run_id) == [4, 2, 2, 2]
+    assert _sizes(coders, run_id) == [4, 2, 0, 2, 2]
 
 
 def test_events_children_and_parents_follow_a_run_that_goes_on_anew(coders: Coders) -> None:
     def again(ctx: Any, input: Any) -> Any:
         got = [*input.get("got", []), ctx.wait_event("go"), ctx.await_child(ctx.spawn_child("leaf", len(input)))]
+        ctx.await_child(ctx.spawn_child("leaf", 9, child_id="once"))
         if len(got) < 4:
             ctx.continue_as_new({"got": got})
         return got
@@ -67,6 +68,7 @@ def test_events_children_and_parents_follow_a_run_that_goes_on_anew(coders: Code
     signal(coders.engine, child, "go", "a")
     signal(coders.engine, child, "go", "b")
     assert coders.finish(run_id)["output"] == ["a", 0, "b", 2]
+    assert _sizes(coders, child)[2] == 1
     assert coders.status(child) == "succeeded"
 
 
