@@ -8,6 +8,7 @@ from sqlalchemy import Connection, text
 
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.page import iso
+from orchestrator.store.reads.shown import SHOWN
 
 _STEPS = f"""
 SELECT coalesce(a.name, b.name) AS name, a.position AS left_position, b.position AS right_position,
@@ -16,8 +17,8 @@ SELECT coalesce(a.name, b.name) AS name, a.position AS left_position, b.position
   a.input::text IS DISTINCT FROM b.input::text AS input_differs,
   a.output::text IS DISTINCT FROM b.output::text AS output_differs,
   a.error ->> 'message' IS DISTINCT FROM b.error ->> 'message' AS error_differs
-FROM (SELECT * FROM workflow_run_steps WHERE run_id = :left AND {STEPS_ONLY}) a
-FULL JOIN (SELECT * FROM workflow_run_steps WHERE run_id = :right AND {STEPS_ONLY}) b ON b.name = a.name
+FROM (SELECT * FROM {SHOWN} s WHERE run_id = :left AND {STEPS_ONLY}) a
+FULL JOIN (SELECT * FROM {SHOWN} s WHERE run_id = :right AND {STEPS_ONLY}) b ON b.name = a.name
 """
 _ALL = text(
     f"SELECT * FROM ({_STEPS}) s ORDER BY coalesce(left_position, right_position), name LIMIT :limit OFFSET :skip"
