@@ -35,6 +35,8 @@ def celery_settings(config: Config) -> dict[str, Any]:
         "broker_url": config.broker_url,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,  # for as long as it takes
+        # Also what the broker itself answers: a failover (READONLY), no memory left. Celery would end the worker.
+        "broker_channel_error_retry": True,
         "broker_transport_options": _transport_options(config.broker_url),
         "task_ignore_result": True,
         "task_serializer": "json",

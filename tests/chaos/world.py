@@ -228,7 +228,8 @@ class World(Fleet):
     def statement(self, sql: str) -> None:
         """As an administrator, on a connection that bears no limits; raises psycopg2's `OperationalError`."""
         url = make_url(self.database_url).set(drivername="postgresql").render_as_string(hide_password=False)
-        connection = psycopg2.connect(url, connect_timeout=5, options="-c statement_timeout=0")
+        unbound = "-c statement_timeout=0 -c default_transaction_read_only=off"
+        connection = psycopg2.connect(url, connect_timeout=5, options=unbound)
         connection.autocommit = True
         try:
             connection.cursor().execute(sql)

@@ -8,8 +8,11 @@ from tests.chaos.faults.cancel_statements import cancel_statements
 from tests.chaos.faults.crash_postgres import crash_postgres
 from tests.chaos.faults.cut_connections import cut_connections
 from tests.chaos.faults.delay_messages import delay_messages
+from tests.chaos.faults.demote_broker import demote_broker
+from tests.chaos.faults.demote_postgres import demote_postgres
 from tests.chaos.faults.deploy import deploy
 from tests.chaos.faults.double_messages import double_messages
+from tests.chaos.faults.fill_broker import fill_broker
 from tests.chaos.faults.fill_connections import fill_connections
 from tests.chaos.faults.flush_broker import flush_broker
 from tests.chaos.faults.freeze_beat import freeze_beat
@@ -38,6 +41,9 @@ FAULTS: tuple[Callable[[World], None], ...] = (
     crash_postgres,
     cut_connections,
     delay_messages,
+    demote_broker,
+    demote_postgres,
+    fill_broker,
     deploy,
     double_messages,
     fill_connections,
