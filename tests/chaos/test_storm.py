@@ -20,7 +20,7 @@ _SHORT = 0.25  # of the usual length of a fault
 
 @pytest.mark.timeout(300)
 def test_nothing_is_lost_whatever_is_destroyed(tmp_path: Path) -> None:
-    assert storm(tmp_path, _USUAL_SEED, FAULTS, 22, pace=_SHORT) == []
+    assert storm(tmp_path, _USUAL_SEED, FAULTS, 24, pace=_SHORT) == []
 
 
 @pytest.mark.chaos
