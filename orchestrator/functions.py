@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+from orchestrator.domain.asked import check_options, check_retry
 from orchestrator.domain.codes import WorkflowSpec, code_document
 from orchestrator.domain.definition import Backoff, Retry
 from orchestrator.domain.near import did_you_mean, near_hint
 from orchestrator.domain.rate import Rate, parse_rate
-from orchestrator.errors import InvalidConfig, OrchestratorError, Problem
+from orchestrator.errors import InvalidConfig, OrchestratorError, Problem, WorkflowMisuse
 
 Callee = TypeVar("Callee", bound=Callable[..., Any])
 ENTRY_POINTS = "orchestrator.functions"
@@ -55,7 +56,7 @@ class Workflows:
     def add(self, spec: WorkflowSpec) -> None:
         """Register a workflow; the same name from another place is an error."""
         known = self._specs.get(spec.name.casefold())
-        if known is not None and (known.module, known.call.__qualname__) != (spec.module, spec.call.__qualname__):
+        if known is not None and _place(known) != _place(spec):
             raise OrchestratorError(
                 f"workflow '{spec.name}' is registered twice: by {known.module} and by {spec.module}"
             )
@@ -84,7 +85,7 @@ class Registry:
         """Register `call`; the same name from another place is an error."""
         spec = make_spec(call, name, **options)
         known = self._specs.get(spec.name)
-        if known is not None and (known.module, known.call.__qualname__) != (spec.module, spec.call.__qualname__):
+        if known is not None and _place(known) != _place(spec):
             raise OrchestratorError(
                 f"function '{spec.name}' is registered twice: by {known.module} and by {spec.module}"
             )
@@ -120,8 +121,12 @@ registry = Registry()
 
 
 def make_spec(call: Callable[..., Any], name: str | None = None, **options: Any) -> FunctionSpec:
-    """The spec of a callable; its name defaults to `module.qualname`. Raises `ValueError` for a `rate` that is none."""
+    """The spec of a callable; its name defaults to `module.qualname`.
+
+    Raises `ValueError` for a `rate` that is none, and `OrchestratorError` for another option that is none.
+    """
     module = getattr(call, "__module__", None) or "?"
+    _check(f"function '{name or getattr(call, '__qualname__', repr(call))}'", options)
     described = inspect.getdoc(call)
     return FunctionSpec(
         name=name or f"{module}.{getattr(call, '__qualname__', repr(call))}",
@@ -132,6 +137,18 @@ def make_spec(call: Callable[..., Any], name: str | None = None, **options: Any)
         rate=parse_rate(rate) if (rate := options.pop("rate", None)) is not None else None,
         **options,
     )
+
+
+def _place(spec: FunctionSpec | WorkflowSpec) -> tuple[str, str]:
+    return spec.module, getattr(spec.call, "__qualname__", "")
+
+
+def _check(what: str, options: Mapping[str, Any]) -> None:
+    try:
+        check_options(options)
+        check_retry(options.get("retry"))
+    except WorkflowMisuse as error:
+        raise OrchestratorError(f"{what}: {error}") from None
 
 
 def wants_context(call: Callable[..., Any]) -> bool:
@@ -164,12 +181,24 @@ def function(call: Callee | None = None, **options: Any) -> Callee | Callable[[C
         registry.add(decorated, **options)
         return decorated
 
-    return decorate if call is None else decorate(call)
+    return _decorated(decorate, call, "function")
 
 
+@overload
+def workflow(call: Callee, /) -> Callee: ...
+@overload
 def workflow(
-    *, name: str | None = None, version: str | None = None, turn_timeout: float | None = None, **options: Any
-) -> Callable[[Callee], Callee]:
+    *, name: str | None = ..., version: str | None = ..., turn_timeout: float | None = ..., **options: Any
+) -> Callable[[Callee], Callee]: ...
+def workflow(
+    call: Callee | None = None,
+    /,
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    turn_timeout: float | None = None,
+    **options: Any,
+) -> Callee | Callable[[Callee], Callee]:
     """Register a code-first workflow: `@workflow(name="order", version="3")` on `def order(ctx, input)`.
 
     `options`: `queue`, `priority`, `retry` (of the function itself), and keys of a document that hold for a whole run,
@@ -181,7 +210,16 @@ def workflow(
         registry.workflows.add(make_workflow(decorated, name, version=version, turn_timeout=turn_timeout, **options))
         return decorated
 
-    return decorate
+    return _decorated(decorate, call, "workflow")
+
+
+def _decorated(
+    decorate: Callable[[Callee], Callee], call: Callee | None, verb: str
+) -> Callee | Callable[[Callee], Callee]:
+    """With options, or without."""
+    if isinstance(call, str):
+        raise OrchestratorError(f'@{verb}("{call}"): write @{verb}(name="{call}")')
+    return decorate if call is None else decorate(call)
 
 
 def make_workflow(
@@ -191,8 +229,21 @@ def make_workflow(
     own = getattr(call, "__name__", repr(call))
     if inspect.iscoroutinefunction(call) or inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
         raise OrchestratorError(f"workflow '{name or own}' is async or a generator: its function must be a plain one")
+    _check(f"workflow '{name or own}'", {**options, "turn_timeout": turn_timeout})
+    _check_parameters(call, f"workflow '{name or own}'")
     document = code_document(call, name or own, **options)
     return WorkflowSpec(name or own, call, getattr(call, "__module__", None) or "?", document, turn_timeout)
+
+
+def _check_parameters(call: Callable[..., Any], what: str) -> None:
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):  # a builtin without a signature
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise OrchestratorError(f"{what}: its function is called with (ctx, input), and takes {signature}") from None
 
 
 def load_modules(modules: Sequence[str]) -> Registry:

@@ -6,13 +6,15 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 from orchestrator.context import AttemptLink
+from orchestrator.domain.asked import check_options, check_retry, checked_map, checked_schema
 from orchestrator.domain.codes import retry_body
 from orchestrator.domain.definition import Retry
+from orchestrator.domain.sandbox.words import kind
 from orchestrator.domain.values import storable
 from orchestrator.errors import (
     ChildCanceled,
@@ -28,6 +30,7 @@ from orchestrator.replay.place import users_line
 from orchestrator.replay.program import Program, checked_name
 
 _RAISE: Any = object()
+_NO_TIME = 1e-6  # seconds: of a wait that only looks whether the event has come
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,10 @@ class WorkflowContext:
 
         A parameter of it named `ctx` receives the attempt's context. Raises `StepFailed` when it failed for good.
         """
+        self._program.check()
+        if not callable(call):
+            raise WorkflowMisuse(f"step '{name}' is given {kind(call)}, not what is to be called")
+        check_retry(retry)
         return _result(*self._here.step(name, call, args, kwargs, retry))
 
     # On workers.
@@ -105,7 +112,9 @@ class WorkflowContext:
         on_lost: str | None = None,
     ) -> Handle:
         """Begin a call; `gather` gives what it returned. `input`: its keyword arguments; times in seconds."""
-        body = {"function": function, "input": dict(input or {}), "retry": retry_body(retry), "timeout": timeout}
+        check_retry(retry)
+        given = checked_map(input, "the `input` of a call")
+        body = {"function": function, "input": given, "retry": retry_body(retry), "timeout": timeout}
         body |= {"total_timeout": total_timeout, "queue": queue, "priority": priority, "pool": pool, "slots": slots}
         return self._start(Verb.CALL, name or function, body | {"on_lost": on_lost})
 
@@ -123,9 +132,9 @@ class WorkflowContext:
         An item that is a map is the keyword arguments, any other the argument `item`. `options`: see `start_call`.
         Raises `StepFailed` of the first that failed, once all have ended, or lists it with `return_errors`.
         """
-        if concurrency is not None and concurrency < 1:
-            raise WorkflowMisuse(f"`concurrency` must be 1 or more, not {concurrency}")
-        with self._program.in_turns(concurrency):
+        check_options({"concurrency": concurrency})
+        turns = None if concurrency is None else int(concurrency)
+        with self._program.in_turns(turns):
             handles = [self.start_call(function, _arguments(item), **options) for item in items]
         return self.gather(*handles, return_errors=return_errors)
 
@@ -169,9 +178,7 @@ class WorkflowContext:
 
     def sleep(self, until: float | datetime) -> None:
         """Wait for so many seconds, or until a moment, without a worker."""
-        if isinstance(until, datetime):
-            until = (until if until.tzinfo else until.astimezone()).isoformat()  # type: ignore[assignment]
-        self._wait(self._start(Verb.SLEEP, "sleep", {"sleep": until}))
+        self._wait(self._start(Verb.SLEEP, "sleep", {"sleep": _until(until)}))
 
     def wait_event(
         self,
@@ -183,9 +190,12 @@ class WorkflowContext:
     ) -> Any:
         """Wait for an event (`signal`) without a worker; its payload. One that came before is taken at once.
 
-        Raises `WaitTimeout` when none came within `timeout` seconds, or returns `default` if that is given.
+        Raises `WaitTimeout` when none came within `timeout` seconds (0 or less: it only looks), or returns `default`
+        if that is given.
         """
-        asked = {"event": name, "schema": dict(schema) if schema is not None else None, "timeout": timeout}
+        check_options({"event": name, "timeout": None if _is_past(timeout) else timeout})
+        timeout = _NO_TIME if _is_past(timeout) else timeout
+        asked = {"event": name, "schema": checked_schema(schema), "timeout": timeout}
         handle = self._start(Verb.EVENT, name, {"wait_for": asked})
         try:
             return self._wait(handle)
@@ -250,6 +260,7 @@ class WorkflowContext:
     # How they wait.
 
     def _start(self, verb: Verb, name: str, body: Mapping[str, Any]) -> Handle:
+        check_options(body)
         plain, _ = self._plain({key: value for key, value in body.items() if value is not None}, f"{verb} '{name}'")
         entry = self._program.asked(verb, name, plain)
         return Handle(entry.position, entry.key, verb)
@@ -277,6 +288,23 @@ class _Once(logging.LoggerAdapter[logging.Logger]):
 
 def _arguments(item: Any) -> Mapping[str, Any]:
     return item if isinstance(item, Mapping) else {"item": item}
+
+
+def _is_past(seconds: Any) -> bool:
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds <= 0
+
+
+def _until(until: Any) -> float | str:
+    """Seconds, or a moment's text. Raises `WorkflowMisuse`."""
+    if isinstance(until, datetime):
+        try:
+            return (until if until.tzinfo else until.astimezone()).isoformat()
+        except (ValueError, OverflowError):  # the year 1, or 9999, in another zone
+            return until.replace(tzinfo=UTC).isoformat()
+    if isinstance(until, bool) or not isinstance(until, int | float):
+        told = "; give its total_seconds()" if isinstance(until, timedelta) else ""
+        raise WorkflowMisuse(f"sleep takes seconds or a datetime, not {kind(until)}{told}")
+    return until
 
 
 def _handle(given: Any) -> Handle:

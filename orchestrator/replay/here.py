@@ -10,13 +10,23 @@ from typing import Any
 
 from orchestrator.context import AttemptContext, AttemptLink
 from orchestrator.domain.definition import Retry
+from orchestrator.domain.expressions import compile_expression, truthy
 from orchestrator.domain.retry import delay_after, retryable
 from orchestrator.domain.values import describe_exception, storable
-from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLater, Skip, UnstorableValue
+from orchestrator.errors import (
+    AttemptCanceled,
+    AttemptTimeout,
+    ExpressionError,
+    Fail,
+    RetryLater,
+    Skip,
+    UnstorableValue,
+)
 from orchestrator.functions import wants_context
 from orchestrator.replay.journal import End, Entry, Stop, Try, Verb
 from orchestrator.replay.place import users_line
 from orchestrator.replay.program import Program
+from orchestrator.services.perform import seconds_asked
 
 _AT_ONCE = 0.05  # seconds: a shorter wait for the next try is not worth another turn
 
@@ -108,11 +118,22 @@ class Here:
     def _again(self, error: BaseException, number: int, retry: Retry) -> float | None:
         if isinstance(error, Fail) or number >= retry.max_attempts:
             return None
-        if isinstance(error, RetryLater) and error.after is not None:
-            return max(0.0, float(error.after))
-        if not retryable(retry, describe_exception(error)["classes"]):
+        told = describe_exception(error)
+        if not _wanted(retry, told, number) or not retryable(retry, told["classes"]):
             return None
-        return delay_after(retry, number, self._spread())
+        asked = seconds_asked(error) if isinstance(error, RetryLater) else None
+        return delay_after(retry, number, self._spread()) if asked is None else asked
+
+
+def _wanted(retry: Retry, told: Mapping[str, Any], number: int) -> bool:
+    """What `while` says."""
+    if retry.while_ is None:
+        return True
+    scope = {"error": {"type": told["type"], "message": told["message"]}, "result": None, "attempt": number}
+    try:
+        return truthy(compile_expression(retry.while_).evaluate(scope))
+    except ExpressionError:
+        return False
 
 
 def _told(error: BaseException) -> dict[str, Any]:

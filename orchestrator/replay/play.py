@@ -72,7 +72,8 @@ def _end(call: Callable[..., Any], ctx: WorkflowContext, program: Program, max_b
         except (Stop, *_STOPPED):
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a user's function raises is the run's end
-            turn, how = _raised(error), f"raises {type(error).__name__}: {str(error):.200}"
+            turn = _raised(error)
+            how = f"raises {turn.error['type']}: {turn.error['message']:.200}"
         if program.stop is None:
             program.finish(how)
             program.store()

@@ -85,11 +85,11 @@ class Program:
     @contextmanager
     def in_turns(self, most: int | None) -> Iterator[None]:
         """What is asked for meanwhile is done so many at a time."""
-        self._turn = most
+        before, self._turn = self._turn, most
         try:
             yield
         finally:
-            self._turn = None
+            self._turn = before
 
     def asked(self, verb: Verb, name: str, body: Mapping[str, Any]) -> Entry:
         """The entry of a verb that waits; a new one is stored with others."""

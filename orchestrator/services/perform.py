@@ -132,7 +132,7 @@ def outcome_of(error: BaseException, timeout: float | None) -> Outcome:
     if issubclass(cls, Skip):
         return Outcome(OutcomeKind.SKIPPED, error=_info(error))
     if issubclass(cls, RetryLater):
-        return Outcome(OutcomeKind.RETRY_LATER, error=_info(error), retry_after=_after(error))
+        return Outcome(OutcomeKind.RETRY_LATER, error=_info(error), retry_after=seconds_asked(error))
     return _failed(error, final=issubclass(cls, Fail))
 
 
@@ -145,7 +145,7 @@ def _info(error: BaseException) -> ErrorInfo:
     return ErrorInfo(told["type"], told["message"], told.get("traceback"), tuple(told["classes"]))
 
 
-def _after(error: BaseException) -> float | None:
+def seconds_asked(error: BaseException) -> float | None:
     """`RetryLater(after=...)` as seconds; what is not a usable number falls back to the step's own delay."""
     try:
         after: Any = getattr(error, "after", None)  # a subclass may not have called our `__init__`
