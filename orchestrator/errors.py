@@ -86,6 +86,10 @@ class Conflict(OrchestratorError):
     """The act does not fit the present state (resuming a run that is not paused)."""
 
 
+class ChildLoop(Conflict):
+    """A run would wait for a child that waits for that run."""
+
+
 class Unreachable(OrchestratorError):
     """Postgres or the broker cannot be reached."""
 

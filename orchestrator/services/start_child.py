@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import RunStatus
-from orchestrator.errors import Conflict
+from orchestrator.errors import ChildLoop, Conflict
 from orchestrator.services.advanced import Advanced
 from orchestrator.services.engine import Engine
 from orchestrator.services.pass_down import ACTOR
@@ -40,7 +40,7 @@ def start_named(engine: Engine, conn: Connection, plan: Plan, run: NewRun, child
     """The same of a child with a name of its own; the step is attached to one that has it already.
 
     Two steps that ask for it at the same moment get one child. Who is attached waits for its end, and does not
-    govern it.
+    govern it. Raises `ChildLoop` where that one waits for the run of the step, and `start_child`'s.
     """
     step_id = run.parent_step_id
     assert step_id is not None
@@ -48,6 +48,8 @@ def start_named(engine: Engine, conn: Connection, plan: Plan, run: NewRun, child
     there = children.find_named(conn, run.workflow_id, child_id)
     if there is None:
         return start_child(engine, conn, plan, run, child_id)
+    if run.parent_run_id is not None and children.waits_for(conn, there.id, run.parent_run_id):
+        raise ChildLoop(f"the child '{child_id}' is run {there.id}, which waits for this run: neither would ever end")
     children.link(conn, step_id, there.id)
     children.note_attached(conn, step_id, there.id)
     return Made(Started(there.id, created=False), Advanced(child_over=children.is_over(conn, there.id)))

@@ -35,6 +35,20 @@ def lock_name(conn: Connection, workflow_id: str, child_id: str) -> None:
     conn.execute(_LOCK_NAME, {"workflow_id": workflow_id, "child_id": child_id})
 
 
+_WAITS_FOR = text(f"""
+WITH RECURSIVE awaited (id) AS (
+  SELECT CAST(:child_run_id AS uuid)
+  UNION SELECT k.child_run_id FROM awaited a JOIN workflow_children k ON k.parent_run_id = a.id
+    JOIN workflow_run_steps s ON s.id = k.parent_step_id AND s.status IN {one_of(STEP_OPEN)}
+) SELECT EXISTS (SELECT FROM awaited WHERE id = :run_id)
+""")
+
+
+def waits_for(conn: Connection, child_run_id: str, run_id: str) -> bool:
+    """Whether the child is the run itself, or waits for it, or for what waits for it."""
+    return bool(conn.execute(_WAITS_FOR, {"child_run_id": child_run_id, "run_id": run_id}).scalar_one())
+
+
 def find_named(conn: Connection, workflow_id: str, child_id: str) -> Row[Any] | None:
     """The workflow's child of this name; if it has not ended, it does not until the transaction is over."""
     return conn.execute(_NAMED, {"workflow_id": workflow_id, "child_id": child_id}).first()
@@ -211,10 +225,11 @@ def has_turn(conn: Connection, run_id: str, workflow_id: str, key: str) -> bool:
 
 _REFUSE = text("""
 UPDATE workflow_run_steps
-SET wait = CAST(CAST(wait AS jsonb) || jsonb_build_object('refused', CAST(:message AS text)) AS json) WHERE id = :id
+SET wait = CAST(CAST(wait AS jsonb) || jsonb_build_object(
+  'refused', CAST(:message AS text), 'type', CAST(:type AS text)) AS json) WHERE id = :id
 """)
 
 
-def note_refused(conn: Connection, step_id: str, message: str) -> None:
+def note_refused(conn: Connection, step_id: str, type: str, message: str) -> None:
     """Tell the step, which is being suspended, that its child was not started."""
-    conn.execute(_REFUSE, {"id": step_id, "message": message})
+    conn.execute(_REFUSE, {"id": step_id, "type": type, "message": message})

@@ -14,7 +14,7 @@ from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.secret_fields import find_secrets, mask_fields
 from orchestrator.domain.states import RunStatus
 from orchestrator.domain.values import storable
-from orchestrator.errors import Conflict, ExpressionError, InvalidInput, UnstorableValue
+from orchestrator.errors import ChildLoop, Conflict, ExpressionError, InvalidInput, UnstorableValue
 from orchestrator.ids import new_id
 from orchestrator.services.claim import failed
 from orchestrator.services.engine import Engine
@@ -173,12 +173,13 @@ class _Start:
     begun: Made | None = None
 
     def within(self, conn: Connection) -> bool:
-        """True when there is nothing to wait for: it has ended, or its workflow's limit refuses it."""
+        """True when there is nothing to wait for: it has ended, or it is refused."""
         self.begun = None
         try:
             self.begun = self.begin(conn)
         except (Conflict, InvalidInput) as refused:
-            children.note_refused(conn, self.step_id, str(refused))
+            kind = "ChildLoop" if isinstance(refused, ChildLoop) else "LimitReached"
+            children.note_refused(conn, self.step_id, kind, str(refused))
             return True
         return self.begun.advanced.child_over
 
@@ -199,7 +200,7 @@ class _Start:
 def _go_on(half: Half, wait: Mapping[str, Any]) -> Outcome:
     run_id = wait["run_id"]
     if "refused" in wait:
-        return Outcome.failed(ErrorInfo("LimitReached", wait["refused"], classes=("LimitReached",)))
+        return Outcome.failed(ErrorInfo(wait["type"], wait["refused"], classes=(wait["type"],)))
     row = children.load_child(half.conn, run_id)
     if row is None:
         return failed("ChildDeleted", f"run {run_id}, for which it waited, was deleted")

@@ -119,3 +119,20 @@ def test_a_function_cancels_its_child_and_sees_that_it_was(coders: Coders) -> No
     run_id = coders.begin(work)
     assert coders.finish(run_id)["output"] == ["ChildCanceled"] * 3
     assert {coders.status(child) for child in children_of(coders, run_id)} == {"canceled"}
+
+
+def test_a_run_is_not_attached_to_what_waits_for_it(coders: Coders) -> None:
+    def itself(ctx: Any, input: Any) -> Any:
+        return ctx.await_child(ctx.spawn_child("itself", child_id="one"))
+
+    def other(ctx: Any, input: Any) -> Any:
+        return ctx.await_child(ctx.spawn_child("an", child_id="an"))
+
+    def an(ctx: Any, input: Any) -> Any:
+        return ctx.await_child(ctx.spawn_child("other", child_id="other"))
+
+    coders.know(an, "an")
+    for function, name in ((itself, "itself"), (other, "other")):
+        run = coders.finish(coders.begin(function, name=name))
+        assert (run["status"], run["error"]["type"]) == ("failed", "ChildLoop")
+        assert "neither would ever end" in run["error"]["message"]
