@@ -62,6 +62,7 @@ LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 DECLARE
   p record;
+  written int := 0;
   begun int;
   first int;
   made int;
@@ -72,19 +73,21 @@ BEGIN
   FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id AND r.status IN ('running', 'paused', 'canceling')
   WHERE s.id = step AND (token IS NULL OR (s.claim_token = token AND s.lease_expires_at IS NOT NULL)) FOR UPDATE OF s;
   IF FOUND AND (NOT p.stopping OR array_length(array_remove(bodies, NULL), 1) IS NULL) THEN
-    WITH written AS (
-      INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, value, error, line, attempt,
-        generation)
-      SELECT run, e.position, 0, e.verb, e.name, e.key, e.status, CAST(e.value AS json), CAST(e.error AS json), e.line,
-        p.attempt, p.generation
-      FROM unnest(positions, verbs, names, keys, statuses, contents, errors, lines)
-        AS e (position, verb, name, key, status, value, error, line)
-      ON CONFLICT DO NOTHING RETURNING workflow_journal.position
-    ), wanted AS (
+    INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, value, error, line, attempt,
+      generation)
+    SELECT run, e.position, 0, e.verb, e.name, e.key, e.status, CAST(e.value AS json), CAST(e.error AS json), e.line,
+      p.attempt, p.generation
+    FROM unnest(positions, verbs, names, keys, statuses, contents, errors, lines)
+      AS e (position, verb, name, key, status, value, error, line)
+    ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS written = ROW_COUNT;
+  END IF;
+  IF written = cardinality(positions) THEN
+    WITH wanted AS (
       SELECT b.*, row_number() OVER (PARTITION BY b.turn IS NULL ORDER BY b.position) AS k
       FROM unnest(positions, keys, turns, ids, bodies, functions, queues, priorities, pools, slots, tries, faults)
         AS b (position, key, turn, id, body, function, queue, priority, pool, slots, tries, fault)
-      WHERE b.body IS NOT NULL AND b.position IN (SELECT w.position FROM written w)
+      WHERE b.body IS NOT NULL
     ), rows AS (
       INSERT INTO workflow_run_steps (id, run_id, app_id, position, name, function, status, queue, priority, pool, slots,
         source_count, remaining_sources, max_attempts, ready_at, finished_at, error, item)
@@ -94,11 +97,10 @@ BEGIN
         CASE WHEN w.k > w.turn OR w.fault IS NOT NULL THEN NULL ELSE orchestrator_now() END,
         CASE WHEN w.fault IS NOT NULL THEN orchestrator_now() END, CAST(w.fault AS json), CAST(w.body AS json)
       FROM wanted w
-      RETURNING workflow_run_steps.position, workflow_run_steps.status
     )
-    SELECT count(*) FILTER (WHERE r.status <> 'failed'), min(w.position) FILTER (WHERE w.turn IS NOT NULL),
-      min(r.position) FILTER (WHERE r.status = 'pending') INTO begun, first, made
-    FROM rows r JOIN wanted w ON w.position = r.position;
+    SELECT count(*) FILTER (WHERE w.fault IS NULL), min(w.position) FILTER (WHERE w.turn IS NOT NULL),
+      min(w.position) FILTER (WHERE w.k > w.turn AND w.fault IS NULL) INTO begun, first, made
+    FROM wanted w;
     UPDATE workflow_run_steps s SET items_open = coalesce(s.items_open, 0) + begun,
       items_first = coalesce(first, s.items_first), items_next = CASE WHEN first IS NULL THEN s.items_next ELSE made END,
       items_free = CASE WHEN first IS NULL THEN s.items_free
@@ -131,7 +133,9 @@ DECLARE
   p record;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  SELECT s.run_id, s.attempt, s.cancel_requested_at IS NOT NULL AS stopping, r.input, w.name INTO p
+  SELECT s.run_id, s.attempt, s.cancel_requested_at IS NOT NULL AS stopping, r.input, w.name,
+    coalesce((SELECT j.generation FROM workflow_journal j WHERE j.run_id = s.run_id AND j.position = 0 AND j.part = 0), 0)
+      AS generation INTO p
   FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
   JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
   WHERE s.id = step AND s.claim_token = token AND s.lease_expires_at IS NOT NULL;
@@ -140,11 +144,13 @@ BEGIN
   END IF;
   RETURN QUERY SELECT -1, 0, ''::text, p.name, ''::text, CASE WHEN p.stopping THEN 'stopping' END, p.input, NULL::json,
     NULL::text, 0, extract(epoch FROM orchestrator_now())::float8;
+  -- Not a join, which would be planned as one that reads the whole journal for each step.
   INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, value, error, attempt, generation)
-  SELECT s.run_id, s.position, 1, j.verb, j.name, j.key, s.status, s.output, s.error, p.attempt, j.generation
-  FROM workflow_run_steps s JOIN workflow_journal j ON j.run_id = s.run_id AND j.position = s.position AND j.part = 0
+  SELECT s.run_id, s.position, 1, 'end', s.name, s.name, s.status, s.output, s.error, p.attempt, p.generation
+  FROM workflow_run_steps s
   WHERE s.run_id = p.run_id AND s.position > 0 AND s.position < 1048576 AND s.finished_at IS NOT NULL
-    AND NOT EXISTS (SELECT FROM workflow_journal e WHERE e.run_id = s.run_id AND e.position = s.position AND e.part = 1)
+    AND (SELECT e.part FROM workflow_journal e
+      WHERE e.run_id = s.run_id AND e.position = s.position AND e.part = 1) IS NULL
   ON CONFLICT DO NOTHING;
   RETURN QUERY SELECT j.position, j.part::int, j.verb, j.name, j.key, j.status, j.value, j.error, j.line, j.generation,
     extract(epoch FROM j.due_at - orchestrator_now())::float8

@@ -37,7 +37,8 @@ WHERE j.run_id = :run_id AND (j.position = a.position AND (j.part = a.part OR a.
 _TO_OPEN = text("""
 SELECT s.position, CAST(s.item -> 'retry' ->> 'max_attempts' AS int) AS tries FROM workflow_run_steps s
 WHERE s.run_id = :run_id AND s.position > 0 AND s.position < 1048576 AND s.status IN ('failed', 'canceled')
-  AND NOT EXISTS (SELECT FROM workflow_journal e WHERE e.run_id = s.run_id AND e.position = s.position AND e.part = 1)
+  AND (SELECT e.part FROM workflow_journal e
+    WHERE e.run_id = s.run_id AND e.position = s.position AND e.part = 1) IS NULL
   AND NOT EXISTS (SELECT FROM workflow_journal c
     WHERE c.run_id = s.run_id AND c.part = 0 AND c.verb = 'cancel' AND c.name = left('cancel ' || s.name, 255))
 """)
