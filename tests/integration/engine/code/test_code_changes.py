@@ -107,8 +107,8 @@ def test_a_worker_registers_what_it_can_and_tries_again_what_is_locked(
     coders: Coders, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     workflows = coders.engine.functions.workflows
-    for name, options in (("fine", {}), ("wrong", {"timeout": -1}), ("held", {})):
-        workflows.put(make_workflow(lambda ctx, input: None, name, **options))
+    for name, schema in (("fine", None), ("wrong", {"type": 5}), ("held", None)):
+        workflows.put(make_workflow(lambda ctx, input: None, name, input_schema=schema))
 
     def lock(conn: Any, owner: Any, name: str) -> Any:
         if name == "held" and len(tries) == 0:

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.domain.celery_task import STEPS
 from orchestrator.domain.definition import Retry
 from orchestrator.domain.outcome import Outcome
-from orchestrator.errors import InvalidDefinition, InvalidInput, StepFailed
+from orchestrator.errors import InvalidInput, OrchestratorError, StepFailed
 from orchestrator.functions import make_spec
 from orchestrator.services.coordinate import tick
 from orchestrator.services.pools import set_pool
@@ -68,7 +68,7 @@ def _broken() -> None:
 
 def test_schemas_and_limits_are_checked_as_for_documents(coders: Coders) -> None:
     number = {"type": "object", "properties": {"n": {"type": "integer", "default": 7}}}
-    with pytest.raises(InvalidDefinition, match="timeout"):
+    with pytest.raises(OrchestratorError, match="timeout"):
         coders.know(lambda ctx, input: None, "w", timeout=-1)
     run = coders.finish(coders.begin(lambda ctx, input: input, {}, name="w", input_schema=number))
     assert run["output"] == {"n": 7}
