@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 from tests.chaos.world import SECRET, World
 
@@ -21,20 +22,34 @@ def shown_secrets(world: World) -> Iterator[str]:
         for key in client.keys("*"):
             if SECRET.encode() in (client.dump(key) or b""):
                 yield f"the secret is in the broker's {key!r}"
-    yield from _pages(world)
+    yield from _answers(world)
 
 
-def _pages(world: World) -> Iterator[str]:
-    """Of a run that was given it."""
-    found = world.rows("SELECT run_id, name FROM workflow_run_steps WHERE name IN ('hopeless', 'caught') LIMIT 4")
+_API = ("", "/steps", "/steps/{name}", "/steps/{name}/attempts", "/logs", "/events")
+_PAGES = ("", "/steps", "/timeline", "/data", "/events", "/step/{position}", "/step/{position}/logs")
+
+
+def _answers(world: World) -> Iterator[str]:
+    """What the web process tells of runs that were given it."""
+    found = world.rows(
+        "SELECT run_id, name, position FROM workflow_run_steps WHERE name IN ('hopeless', 'caught') LIMIT 4"
+    )
     if not world.webs or not found:
         return
-    url, token = world.web
+    api, token = world.web
+    site = api.removesuffix("/api/v1")
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    signing_in = urllib.request.Request(f"{site}/login", urlencode({"token": token}).encode(), {"Origin": site})
+    browser.open(signing_in, timeout=10).close()
+    told = urllib.request.build_opener()
+    told.addheaders = [("Authorization", f"Bearer {token}")]
+    asked = [(browser, f"{site}{path}") for path in ("/", "/home/now", "/runs")]
     for row in found:
-        for path in ("", "/steps", f"/steps/{row.name}", f"/steps/{row.name}/attempts", "/logs", "/events"):
-            request = urllib.request.Request(
-                f"{url}/runs/{row.run_id}{path}", headers={"Authorization": f"Bearer {token}"}
-            )
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                if SECRET in answer.read().decode():
-                    yield f"the secret is shown by /runs/...{path}"
+        place = {"name": row.name, "position": row.position}
+        asked += [(told, f"{api}/runs/{row.run_id}{path.format(**place)}") for path in _API]
+        asked += [(browser, f"{site}/runs/{row.run_id}{path.format(**place)}") for path in _PAGES]
+    for reader, url in asked:
+        with reader.open(url, timeout=10) as answer:
+            assert answer.url == url, f"{url} led to {answer.url}"
+            if SECRET in answer.read().decode():
+                yield f"the secret is shown by {url}"
