@@ -84,7 +84,7 @@ def list_(
 @click.option("--revision", type=click.IntRange(min=1), help="This revision [default: the latest].")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag of the runs; may be given again.")
 @click.option("--catchup", "catchup_seconds", type=Seconds(), metavar="TIME", help="Make up for what is so late [1h].")
-@click.option("--overlap", type=click.Choice([one.value for one in Overlap]), help="While a run is open [default: skip].")
+@click.option("--overlap", type=click.Choice([one.value for one in Overlap]), help="While a run is open [skip].")
 @click.option("--jitter", "jitter_seconds", type=Seconds(), metavar="TIME", help="Start up to so much later [0].")
 @click.option("--max-failures", type=click.IntRange(min=0), help="Pause after so many in a row [default: 0, never].")
 @click.option("--paused", is_flag=True, help="Paused from the beginning.")
