@@ -136,7 +136,9 @@ def _answer(run_id: str, step: StepBrief) -> tuple[str, str]:
     """The command that ends a wait."""
     wait = step.wait or {}
     if wait["for"] == "approval":
-        return f"approve {run_id} {shell_argument(step.name)}", "or reject; --field NAME=VALUE fills in the form"
+        asked = [name for name, schema in wait["fields"].items() if "default" not in schema]
+        form = "".join(f" {shell_option('--field', f'{name}=...')}" for name in asked)
+        return f"approve {run_id} {shell_argument(step.name)}{form}", "or reject; --field NAME=VALUE fills in the form"
     return f"signal {run_id} {shell_argument(wait['event'])} '{{}}'", f"what '{clean(step.name)}' waits for"
 
 

@@ -50,6 +50,14 @@ def test_the_page_of_a_failed_run_says_what_failed_what_followed_and_what_to_do(
     assert lines[-1].startswith(f"  orchestrator rerun {RUN_ID} ")
 
 
+def test_the_command_that_decides_an_approval_has_the_fields_that_are_required() -> None:
+    fields = {"note": {"type": "string"}, "how soon": {}, "urgent": {"type": "boolean", "default": False}}
+    asked = {"for": "approval", "event": "x", "title": "Ship?", "fields": fields, "until": None}
+    lines = plain(run_page(page_of(PLAN, look_at([brief(PLAN, "check", "waiting", wait=asked)])), Signs(), None))
+    told = f"  orchestrator approve {RUN_ID} check --field note=... --field 'how soon=...'  # or reject"
+    assert any(line.startswith(told) for line in lines)
+
+
 def test_names_and_messages_are_taken_literally() -> None:
     name = "[bold]a.b-c#1/%:d[/] 名前 :smile:"
     plan = plan_from({name: []})
