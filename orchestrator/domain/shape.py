@@ -42,7 +42,7 @@ def check_shape(document: dict[str, Any]) -> Shape:
         flat = enumerate(_flat(error.messages, ()))
         told = [_problem(message, keys, document, hints=at < _MOST_HINTS) for at, (keys, message) in flat]
         return Shape(told + problems, _with_names(right, document))
-    return Shape(problems, document)
+    return Shape(problems, _with_names(document, document) if problems else document)
 
 
 def schema_problems(schema: Strict, value: Mapping[str, Any]) -> list[Problem]:
@@ -106,9 +106,11 @@ def _with_names(right: dict[str, Any], document: dict[str, Any]) -> dict[str, An
 
 
 def _mended(step: dict[str, Any], raw: Any, index: int) -> dict[str, Any]:
-    """A step without a name gets one that nothing can refer to."""
+    """A step without a name gets one that nothing can refer to. One that does not say what to do calls a function,
+    where it has what does not go with doing nothing."""
     if not isinstance(raw, dict):
         return {"name": f"\x00{index}"}
     name = raw.get("name")
-    called = {"function": ""} if "function" in raw and "function" not in step else {}
+    meant = "function" in raw or (raw.keys() & {"with_items", "cache"} and not raw.keys() & set(_KINDS))
+    called = {"function": ""} if meant and "function" not in step else {}
     return step | called | {"name": name if isinstance(name, str) else f"\x00{index}"}

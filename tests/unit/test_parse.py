@@ -445,6 +445,7 @@ def test_a_celery_function_names_a_task(name: str) -> None:
 def test_a_step_does_exactly_one_thing() -> None:
     nothing = "needs 'function', 'pass', 'sleep', 'wait_for' or 'workflow': it does not say what to do"
     assert told(document({"name": "a"})) == {"steps[0]": nothing}
+    assert told(document({"name": "a", "with_items": [1], "cache": {"ttl": 1}})) == {"steps[0]": nothing}
     both = told(document({"name": "a", "function": "f", "pass": True}))
     assert both == {"steps[0]": "has 'function' and 'pass'; a step does one thing"}
     assert told(document({"name": "a", "pass": False})) == {"steps[0].pass": "must be true: the step does nothing"}
