@@ -38,7 +38,7 @@ def tell(sent: Signaled, name: str, as_json: bool) -> None:
     item = "" if sent.item is None else f"item {sent.item} of "
     taken, kept = (
         f"{item}step '{clean(sent.step or '')}' goes on with it",
-        f"kept for a step that waits for '{clean(name)}'",
+        f"kept: no step waits for '{clean(name)}' now, and the first that does takes it",
     )
     click.echo(taken if sent.step else kept)
     if sent.earlier and not sent.step:

@@ -72,7 +72,8 @@ class Stack:
         for name, seconds in _STOP_SECONDS.items():
             for child in self._named(name):
                 if not child.wait(max(0.0, asked + seconds - time.monotonic())):
-                    self._console.say(f"{name} is still busy; it is stopped now, and its steps go on at the next start")
+                    after = ", and its steps go on at the next start" if name == "worker" else ""
+                    self._console.say(f"{name} is still busy; it is stopped now{after}")
                 child.finish()
 
     def _mend(self, name: str, how: str, start: Callable[[], None]) -> None:
