@@ -28,10 +28,11 @@ retries AS (SELECT queue, count(*) AS steps
 listening AS (SELECT unnest(queues) AS queue, count(*) AS workers FROM workers WHERE kind = 'worker'
   AND stopped_at IS NULL AND seen_at > orchestrator_now() - make_interval(secs => :silent_after) GROUP BY 1),
 names AS (SELECT queue FROM ready UNION SELECT queue FROM sent UNION SELECT queue FROM running
-  UNION SELECT queue FROM retries UNION SELECT queue FROM listening)
+  UNION SELECT queue FROM retries UNION SELECT queue FROM listening WHERE queue <> '*')
 SELECT n.queue AS name, r.steps AS ready, r.oldest, q.steps AS queued, q.oldest AS sent_at,
   coalesce(running.steps, 0) AS running, coalesce(retries.steps, 0) AS retrying,
-  coalesce(listening.workers, 0) AS workers
+  coalesce(listening.workers, 0) AS workers,
+  EXISTS (SELECT FROM listening WHERE queue = '*') AS served_soon
 FROM names n
 CROSS JOIN LATERAL (SELECT count(*) AS steps, min(ready_at) AS oldest FROM (
   SELECT ready_at FROM workflow_run_steps WHERE {_READY} AND queue = n.queue LIMIT {MOST_COUNTED}) s) r
@@ -45,7 +46,8 @@ WHERE n.queue IS NOT NULL ORDER BY n.queue
 def list_queue_rows(conn: Connection, *, silent_after: float = 30.0) -> list[dict[str, Any]]:
     """Every queue in which something is or to which a worker listens, by name; what waits counts to 2,000.
 
-    `oldest`: since when the first of them waits, among those counted. `stuck`: steps wait, and nobody listens.
+    `oldest`: since when the first of them waits, among those counted. `stuck`: steps wait, and nobody
+    listens, nor is there a worker of all queues, which soon will.
     """
     return [_shape(row) for row in conn.execute(_LIST, {"silent_after": silent_after})]
 
@@ -60,5 +62,5 @@ def _shape(row: Row[Any]) -> dict[str, Any]:
         "retrying": row.retrying,
         "oldest": iso(min(waits)) if waits else None,
         "workers": row.workers,
-        "stuck": row.ready + row.queued > 0 and not row.workers,
+        "stuck": row.ready + row.queued > 0 and not (row.workers or row.served_soon),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -91,6 +92,9 @@ def test_queues_tell_what_waits_and_whether_anybody_listens(conn: Connection) ->
     assert (found["mail"]["ready"], found["mail"]["workers"], found["mail"]["stuck"]) == (1, 1, False)
     assert datetime.fromisoformat(found["lonely"]["oldest"]) == ready
     assert not found["idle"]["stuck"]
+    announce(conn, replace(info, id="v", queues=["*"]))
+    found = {queue["name"]: queue for queue in list_queue_rows(conn)}
+    assert (sorted(found), found["lonely"]["stuck"]) == (["idle", "lonely", "mail"], False)
 
 
 def test_a_run_is_late_from_half_of_its_time_on(conn: Connection) -> None:
