@@ -21,6 +21,7 @@ from orchestrator.domain.near import near_hint
 from orchestrator.errors import InvalidInput, Problem
 
 _MOST_CHARACTERS = 255
+_OF_THIS_MACHINE = frozenset({"localtime", "Factory"})  # files that lie among the zones, and are none
 _HOUR = timedelta(hours=1)
 _SECOND = timedelta(seconds=1)
 _ZERO = timedelta(0)
@@ -28,8 +29,8 @@ _ZERO = timedelta(0)
 
 @cache
 def zone_names() -> frozenset[str]:
-    """The names of the IANA time zones that are known here."""
-    return frozenset(available_timezones())
+    """The names of the IANA time zones that are known here, and mean the same on every machine."""
+    return frozenset(available_timezones()) - _OF_THIS_MACHINE
 
 
 def zone_problems(name: str) -> Iterator[Problem]:

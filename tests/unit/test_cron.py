@@ -120,3 +120,8 @@ def test_a_time_that_never_comes_is_refused() -> None:
     assert [p.hint for p in zone_problems("Europe/Londn")] == ["did you mean 'Europe/London'?"]
     assert [p.path for p in cron_problems("0 0 0 * * *")] == ["cron"]
     assert [p.path for p in cron_problems("0" * 5000 + " * * * *")] == ["cron"]
+
+
+@pytest.mark.parametrize("name", ["localtime", "Factory", "../UTC", ""])
+def test_a_zone_means_the_same_on_every_machine(name: str) -> None:
+    assert [problem.path for problem in zone_problems(name)] == ["timezone"]

@@ -75,6 +75,11 @@ class Count(fields.Integer):
     def __init__(self, *, least: int = 0, most: int = MOST_INTEGER, **given: Any) -> None:
         super().__init__(validate=validate.Range(least, most), **given)
 
+    def _validated(self, value: Any) -> Any:
+        if isinstance(value, float) and value % 1:  # what is asked for is not rounded
+            raise self.make_error("invalid", input=value)
+        return super()._validated(value)
+
 
 class AnyJson(fields.Raw):
     """Any JSON value, null among them."""

@@ -111,6 +111,7 @@ def test_what_is_wrong_is_told_with_its_place(ready: Api) -> None:
         ["cron", "timezone", "jitter_seconds"],
     )
     assert ready.post("/schedules/preview", {"interval_seconds": 5, "cron": "* * * * *"}).status_code == 422
+    assert ready.post("/schedules/preview", {"interval_seconds": 1.5}).status_code == 422
 
 
 def test_a_schedule_of_another_app_is_not_there(ready: Api) -> None:
