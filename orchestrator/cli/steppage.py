@@ -15,6 +15,7 @@ from orchestrator.cli.runpage import obstacle_lines
 from orchestrator.cli.steplines import Around, attempts, says
 from orchestrator.cli.table import Column, table
 from orchestrator.cli.text import ago, clean, error_line, json_block, local, parsed, shell_argument
+from orchestrator.domain.codes import DRIVER
 from orchestrator.domain.states import StepStatus
 from orchestrator.domain.times import duration
 from orchestrator.domain.words import reason_in_words
@@ -60,7 +61,8 @@ def step_page(page: StepPage, signs: Signs, width: int | None) -> list[Text]:
         shown = f"  orchestrator show {page.run.id} --step {shell_argument(page.name)} --items"
         lines += [Text(), Text.assemble(shown, ("  # its items, page by page", "dim"))]
     item = f" --item {page.step['index']}" if "index" in page.step else ""
-    command = f"  orchestrator logs {page.run.id} {shell_argument(page.name)}{item}"
+    logged = DRIVER if page.brief.within else page.name
+    command = f"  orchestrator logs {page.run.id} {shell_argument(logged)}{item}"
     return [*lines, Text(), Text.assemble(command, ("  # all it logged and printed", "dim"))]
 
 

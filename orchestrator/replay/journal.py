@@ -135,4 +135,9 @@ class Broken(Stop):
 
 
 class Changed(Stop):
-    """The code asks for something else than the journal has; `str(error)` names the first difference."""
+    """The code asks for something else than the journal has; `str(error)` names the first difference.
+
+    `traceback`: of what the function raised instead of asking for more.
+    """
+
+    traceback: str | None = None

@@ -75,11 +75,19 @@ def _end(call: Callable[..., Any], ctx: WorkflowContext, program: Program, max_b
             turn = _raised(error)
             how = f"raises {turn.error['type']}: {turn.error['message']:.200}"
         if program.stop is None:
-            program.finish(how)
+            _finish(program, how, turn)
             program.store()
         return turn
     except Stop as stop:
         return stop
+
+
+def _finish(program: Program, how: str, turn: Turn) -> None:
+    try:
+        program.finish(how)
+    except Changed as changed:
+        changed.traceback = turn.error.get("traceback") if isinstance(turn, Raised) else None
+        raise
 
 
 def _returned(value: Any, max_bytes: int) -> Turn:
@@ -102,8 +110,8 @@ def _raised(error: BaseException) -> Raised:
 
 
 def _told(stop: Stop) -> Turn:
-    return _final("CodeChanged", str(stop)) if isinstance(stop, Changed) else stop
+    return _final("CodeChanged", str(stop), stop.traceback) if isinstance(stop, Changed) else stop
 
 
-def _final(kind: str, message: str) -> Raised:
-    return Raised({"type": kind, "message": message, "classes": [kind]}, final=True)
+def _final(kind: str, message: str, traceback: str | None = None) -> Raised:
+    return Raised({"type": kind, "message": message, "traceback": traceback, "classes": [kind]}, final=True)

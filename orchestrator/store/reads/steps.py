@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from orchestrator.domain.codes import DRIVER
 from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.secret_fields import mask_fields
 from orchestrator.domain.states import StepStatus
-from orchestrator.errors import NotFound, unknown_run
+from orchestrator.errors import Conflict, NotFound, OrchestratorError, unknown_run
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.item_rows import filled
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
@@ -102,11 +103,13 @@ def step_id(conn: Connection, run_id: str, name: str) -> str | None:
     return None if row.id is None else str(row.id)
 
 
-def unknown_step(conn: Connection, run_id: str, name: str) -> NotFound:
-    """What to say of a name no step of the run has."""
+def unknown_step(conn: Connection, run_id: str, name: str) -> OrchestratorError:
+    """What to say of a name no step of the run has: `NotFound`, or `Conflict` of one that a function did itself."""
     known = conn.execute(_NAMES, {"run_id": run_id}).scalars().all()
     if not known:
         return unknown_run(run_id)
+    if name in known:
+        return Conflict(f"'{name}' was done by the run's function itself: only its step '{DRIVER}' can be acted on")
     return NotFound(f"the run has no step '{name}'{did_you_mean(name, known)}")
 
 

@@ -83,6 +83,18 @@ def test_an_error_that_cannot_be_shown_fails_the_run_under_its_own_name() -> Non
     assert turn.error["type"] == "Shy"
 
 
+def test_code_that_raises_before_what_is_journaled_shows_where() -> None:
+    def broken(ctx: Any, input: Any) -> Any:
+        raise LookupError("not there")
+
+    played = Played(lambda ctx, input: ctx.call("f"))
+    played.turn()
+    turn = played.turn(broken)
+    assert isinstance(turn, Raised)
+    assert turn.error["type"] == "CodeChanged"
+    assert "LookupError: not there" in turn.error["traceback"]
+
+
 def test_a_decorator_refuses_what_could_never_run() -> None:
     with pytest.raises(OrchestratorError, match=r"workflow 'w': its function is called with \(ctx, input\)"):
         make_workflow(lambda ctx: None, "w")

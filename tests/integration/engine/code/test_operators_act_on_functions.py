@@ -157,6 +157,21 @@ def test_steps_of_a_function_can_be_marked_and_held(coders: Coders, shaky: Shaky
     assert coders.finish(run_id)["output"] == ["by hand", None]
 
 
+def test_what_the_function_did_itself_cannot_be_acted_on_and_says_so(coders: Coders) -> None:
+    def work(ctx: Any, input: Any) -> Any:
+        ctx.step("here", str)
+        return ctx.wait_event("go")
+
+    run_id = coders.begin(work)
+    coders.work()
+    for act in (
+        lambda: hold(coders.engine, run_id, "here"),
+        lambda: mark(coders.engine, run_id, "here", StepStatus.SKIPPED),
+    ):
+        with pytest.raises(Conflict, match="'here' was done by the run's function itself: only its step 'driver'"):
+            act()
+
+
 def test_the_driver_may_be_marked_which_ends_its_run(coders: Coders) -> None:
     run_id = coders.begin(lambda ctx, input: ctx.wait_event("never"))
     coders.work()
