@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from orchestrator.domain.asked import check_options, check_retry
 from orchestrator.domain.codes import WorkflowSpec, code_document
 from orchestrator.domain.definition import Backoff, Retry
 from orchestrator.domain.near import did_you_mean, near_hint
@@ -144,9 +143,13 @@ def _place(spec: FunctionSpec | WorkflowSpec) -> tuple[str, str]:
 
 
 def _check(what: str, options: Mapping[str, Any]) -> None:
+    if all(value is None for value in options.values()):
+        return
+    # Loaded where there is something to check: a module of step functions is quick to import, as commands are.
+    asked = importlib.import_module("orchestrator.domain.asked")
     try:
-        check_options(options)
-        check_retry(options.get("retry"))
+        asked.check_options(options)
+        asked.check_retry(options.get("retry"))
     except WorkflowMisuse as error:
         raise OrchestratorError(f"{what}: {error}") from None
 

@@ -39,14 +39,16 @@ def functions(local: bool, as_json: bool) -> None:
 
     They are those that workers have announced.
     """
-    items = _local() if local else _announced()
+    items, workflows = _local() if local else (_announced(), [])
     if as_json:
-        print_json({"items": items})
+        print_json({"items": items} | ({"workflows": workflows} if local else {}))
         return
     screen = console()
     print_lines(screen, functions_table(items, width_of(screen), datetime.now(UTC)))
     if not items:
         note("no function is known" + ("" if local else ": no worker has announced any"))
+    for workflow in workflows:
+        note(f"code-first workflow: {clean(workflow['name'])} ({clean(workflow['module'])})")
 
 
 def _announced() -> list[dict[str, Any]]:
@@ -54,10 +56,12 @@ def _announced() -> list[dict[str, Any]]:
         return list_functions(conn)
 
 
-def _local() -> list[dict[str, Any]]:
+def _local() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The functions, and the code-first workflows."""
     names = ("name", "module", "queue", "description", "input_schema")
     registry = _as_a_worker_has_them(Config.from_env(need=()).functions)
-    return [{name: getattr(spec, name) for name in names} | {"seen_at": None} for spec in registry]
+    found = [{name: getattr(spec, name) for name in names} | {"seen_at": None} for spec in registry]
+    return found, [{"name": one.name, "module": one.module} for one in registry.workflows]
 
 
 def _as_a_worker_has_them(modules: Sequence[str]) -> Registry:

@@ -177,7 +177,7 @@ class WorkflowContext:
     # Time and events.
 
     def sleep(self, until: float | datetime) -> None:
-        """Wait for so many seconds, or until a moment, without a worker."""
+        """Wait for so many seconds, or until a moment, without a worker; not at all for one that has gone by."""
         self._wait(self._start(Verb.SLEEP, "sleep", {"sleep": _until(until)}))
 
     def wait_event(
@@ -295,7 +295,7 @@ def _is_past(seconds: Any) -> bool:
 
 
 def _until(until: Any) -> float | str:
-    """Seconds, or a moment's text. Raises `WorkflowMisuse`."""
+    """Seconds (less than none: none), or a moment's text. Raises `WorkflowMisuse`."""
     if isinstance(until, datetime):
         try:
             return (until if until.tzinfo else until.astimezone()).isoformat()
@@ -304,7 +304,7 @@ def _until(until: Any) -> float | str:
     if isinstance(until, bool) or not isinstance(until, int | float):
         told = "; give its total_seconds()" if isinstance(until, timedelta) else ""
         raise WorkflowMisuse(f"sleep takes seconds or a datetime, not {kind(until)}{told}")
-    return until
+    return max(0, until)  # what is left until a moment that has just gone by
 
 
 def _handle(given: Any) -> Handle:

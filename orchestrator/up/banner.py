@@ -14,12 +14,13 @@ from orchestrator.config_urls import psql_url
 from orchestrator.data_folder import default_folder
 from orchestrator.embedded import ServerFailed
 from orchestrator.embedded.binaries import postgres_programs
+from orchestrator.up.known import Known
 
-_NAMED_FUNCTIONS = 5
+_NAMED = 5
 
 
-def facts(config: Config, web_url: str, seconds: float, functions: Sequence[str], token: str) -> str:
-    """That everything runs, where, and which functions of the user's own steps can call.
+def facts(config: Config, web_url: str, seconds: float, known: Known, token: str) -> str:
+    """That everything runs, where, which functions of the user's own steps can call, and which workflows are functions.
 
     The token is in the fragment of the address to sign in at, which a browser sends to no server.
     """
@@ -30,7 +31,8 @@ def facts(config: Config, web_url: str, seconds: float, functions: Sequence[str]
             f"  sign in    {web_url}/login#token={token}",
             f'  database   {_psql()} "{psql_url(config.database_url)}"',
             f"  logs       {config.data_dir / 'logs'}",
-            f"  functions  {_functions(config, functions)}",
+            f"  functions  {_listed(known.functions) or _none(config)}",
+            *([f"  workflows  {_listed(known.workflows)}"] if known.workflows else []),
         ]
     )
 
@@ -43,7 +45,7 @@ def tries(config: Config, run_id: str | None) -> str:
         (f"{program} runs", "the runs so far"),
         (f"{program} show {run}", "one run, step by step"),
         (f"{program} logs {run}", "what its steps said"),
-        (f"{program} start NAME --wait", "start one yourself, after `register FILE`"),
+        (f"{program} start NAME --wait", "start one yourself; a document, after `register FILE`"),
         (f"{program} env", "the URLs of the database and the broker, for other programs"),
     ]
     width = max(len(command) for command, _ in commands)
@@ -64,12 +66,14 @@ def _where(config: Config) -> list[str]:
     return [f"  export ORCHESTRATOR_DATA_DIR={shlex.quote(str(config.data_dir))}"]
 
 
-def _functions(config: Config, functions: Sequence[str]) -> str:
-    if not functions:
-        modules = ", ".join(config.functions)
-        return f"none of your own in {modules}" if modules else "none of your own: ORCHESTRATOR_FUNCTIONS is not set"
-    more = len(functions) - _NAMED_FUNCTIONS
-    return ", ".join(functions[:_NAMED_FUNCTIONS]) + (f" and {more} more" if more > 0 else "")
+def _none(config: Config) -> str:
+    modules = ", ".join(config.functions)
+    return f"none of your own in {modules}" if modules else "none of your own: ORCHESTRATOR_FUNCTIONS is not set"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _psql() -> str:

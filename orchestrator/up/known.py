@@ -1,4 +1,4 @@
-"""The functions a worker started here would have, imported once in a process of its own, as a worker imports them."""
+"""What a worker started here would have, imported once in a process of its own, as a worker imports it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from orchestrator.config import Config
 from orchestrator.errors import OrchestratorError
@@ -16,10 +17,18 @@ _PATIENCE_SECONDS = 120
 _PREFIX = "orchestrator: "
 
 
-def known_functions(config: Config) -> Sequence[str]:
-    """The names of the user's functions; raises `OrchestratorError` saying which module cannot be loaded, and why."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The names of the user's functions and code-first workflows."""
+
+    functions: Sequence[str] = ()
+    workflows: Sequence[str] = ()
+
+
+def known(config: Config) -> Known:
+    """What the user's modules have; raises `OrchestratorError` saying which module cannot be loaded, and why."""
     if not config.functions and not importlib.metadata.entry_points(group=ENTRY_POINTS):
-        return ()
+        return Known()
     try:
         done = subprocess.run(
             cli_command("functions", "--local", "--json"), env=config.environment(), stdin=subprocess.DEVNULL,
@@ -30,5 +39,6 @@ def known_functions(config: Config) -> Sequence[str]:
         raise OrchestratorError(f"importing {modules} took more than {_PATIENCE_SECONDS} s") from None
     if done.returncode:
         raise OrchestratorError(done.stderr.strip().rpartition(_PREFIX)[2] or "step functions could not be loaded")
-    items = json.loads(done.stdout)["items"]
-    return [item["name"] for item in items if not item["module"].startswith(f"{BUILT_IN}.")]
+    told = json.loads(done.stdout)
+    functions = [item["name"] for item in told["items"] if not item["module"].startswith(f"{BUILT_IN}.")]
+    return Known(functions, [item["name"] for item in told["workflows"]])

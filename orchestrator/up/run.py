@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -20,7 +20,7 @@ from orchestrator.up.admin import admin_token
 from orchestrator.up.banner import facts, tries
 from orchestrator.up.console import Console
 from orchestrator.up.example import Example, run_example, was_shown
-from orchestrator.up.known import known_functions
+from orchestrator.up.known import Known, known
 from orchestrator.up.lines import AllLines, SeriousLines
 from orchestrator.up.ready import wait_web, wait_worker
 from orchestrator.up.stack import Stack
@@ -51,14 +51,14 @@ def run_up(config: Config, options: Options, console: Console) -> None:
     functions cannot be loaded, `Unreachable` when a server that was given does not answer, `ServerFailed` when an
     embedded one does not start.
     """
-    functions = known_functions(config)
+    found = known(config)
     folder = DataFolder(config.data_dir)
     with folder.lock(), _guardian(folder) as guardian, signals_interrupt():
         _check_port(config, options)
         servers = Servers(folder, postgres=not config.database_url, valkey=not config.broker_url, guardian=guardian)
         stack = Stack(folder, servers, guardian, console)
         try:
-            _start(config, options, console, folder, servers, stack, functions)
+            _start(config, options, console, folder, servers, stack, found)
             _watch(stack)
         except KeyboardInterrupt:
             console.say("\nStopping; Ctrl-C again to stop at once")
@@ -73,7 +73,7 @@ def _start(
     folder: DataFolder,
     servers: Servers,
     stack: Stack,
-    functions: Sequence[str],
+    found: Known,
 ) -> None:
     began = time.monotonic()
     showing = options.example
@@ -91,7 +91,7 @@ def _start(
     wait_web(web_url, stack.mend, console)
     wait_worker(config.database_url, time.monotonic() - began, stack.mend, console)
     token = admin_token(config, folder)
-    console.say(facts(config, web_url, time.monotonic() - began, functions, token))
+    console.say(facts(config, web_url, time.monotonic() - began, found, token))
     run_id = run_example(example, config, folder, console) if showing else None
     console.say(tries(config, run_id))
 

@@ -24,7 +24,7 @@ def test_a_scale_of_counts_has_a_whole_number_in_its_middle() -> None:
 
 
 def test_one_failed_run_among_a_million_can_be_seen_and_the_bar_is_no_higher_than_the_picture() -> None:
-    drawn = bar(3, NOW, NOW, {"succeeded": 1_000_000, "failed": 1}, 1_000_000, "/")
+    drawn = bar(3, NOW, NOW, {"succeeded": 1_000_000, "failed": 1}, 1_000_000, "/", HEIGHT)
     assert [part.status for part in drawn.parts] == ["succeeded", "failed"]
     assert all(float(part.height) > 1 for part in drawn.parts)
     assert sum(float(part.height) for part in drawn.parts) == pytest.approx(HEIGHT, abs=0.02)

@@ -99,6 +99,7 @@ def spans(crew: Fleet, count: int) -> str:
     return crew.start([{"name": f"s{i}", **span} for i in range(count)])
 
 
+@pytest.mark.timeout(soaked(120, 3600))
 def test_steps_that_wait_are_in_no_workers_memory_and_nothing_grows_in_the_broker(crew: Fleet) -> None:
     """Celery holds what has a countdown in the memory of a worker, and results in a backend."""
     workers = [psutil.Process(process.pid) for process in crew.processes if "worker" in process.log.name]
@@ -112,7 +113,7 @@ def test_steps_that_wait_are_in_no_workers_memory_and_nothing_grows_in_the_broke
     for worker, size in zip(workers, before, strict=True):
         assert _memory(worker) < size + (30 << 20)
     cancel(crew.engine, run_id)
-    assert crew.ended(run_id)["status"] == "canceled"
+    assert crew.ended(run_id, soaked(40, 600))["status"] == "canceled"
 
 
 def _waiting(crew: Fleet, run_id: str) -> int:

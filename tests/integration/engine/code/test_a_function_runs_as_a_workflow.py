@@ -51,6 +51,10 @@ def test_steps_calls_sleeps_and_events_come_out_once_and_in_order(coders: Coders
     assert coders.steps(run_id)["driver"]["attempts"] == 1
 
 
+def test_a_sleep_until_what_has_gone_by_is_none(coders: Coders) -> None:
+    assert coders.finish(coders.begin(lambda ctx, input: ctx.sleep(-0.5) or "awake"))["output"] == "awake"
+
+
 def test_an_event_that_came_before_is_taken_at_once(coders: Coders) -> None:
     run_id = coders.begin(lambda ctx, input: [ctx.wait_event("go"), ctx.wait_event("go")])
     signal(coders.engine, run_id, "go", 1)
