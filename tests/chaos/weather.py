@@ -10,6 +10,7 @@ import json
 import os
 import random
 import resource
+import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ class Weather:
 
     def write(self, path: Path) -> None:
         """From now on it is like this; a process that reads meanwhile sees the old or the new."""
-        fresh = path.with_suffix(".new")
+        fresh = path.with_suffix(f".{threading.get_ident()}")  # faults beside each other write it too
         fresh.write_text(json.dumps(asdict(self)))
         fresh.replace(path)
 
