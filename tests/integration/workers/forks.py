@@ -48,7 +48,7 @@ class Forks:
         self._socket, theirs = socket.socketpair()
         with theirs:
             program = [sys.executable, "-m", __name__, str(theirs.fileno())]
-            self._process = subprocess.Popen(program, cwd=ROOT, pass_fds=[theirs.fileno()])
+            self._process = subprocess.Popen(program, cwd=ROOT, pass_fds=[theirs.fileno()], start_new_session=True)
         self._answers = self._socket.makefile()
 
     def start(self, argv: Sequence[str], env: Mapping[str, str], log: Path) -> Forked:
