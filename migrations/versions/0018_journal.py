@@ -138,7 +138,7 @@ BEGIN
       AS generation INTO p
   FROM workflow_run_steps s JOIN workflow_runs r ON r.id = s.run_id
   JOIN workflow_revisions v ON v.id = r.revision_id JOIN workflows w ON w.id = v.workflow_id
-  WHERE s.id = step AND s.claim_token = token AND s.lease_expires_at IS NOT NULL;
+  WHERE s.id = step AND s.claim_token = token AND s.lease_expires_at IS NOT NULL FOR UPDATE OF s;
   IF NOT FOUND THEN
     RETURN;
   END IF;

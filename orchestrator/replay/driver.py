@@ -15,7 +15,7 @@ from orchestrator.domain.codes import WorkflowSpec
 from orchestrator.domain.masking import NOTHING_SECRET
 from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
-from orchestrator.errors import Unreachable
+from orchestrator.errors import Locked, Unreachable
 from orchestrator.functions import make_spec
 from orchestrator.replay.journal import Broken, Continued, History, Suspended
 from orchestrator.replay.play import Raised, Returned, Turn, play
@@ -103,7 +103,7 @@ class _Turn:
                 return self._suspended(turn, stored)
             case Continued():
                 return Outcome.suspended({"for": "turn"}, also=lambda conn: self._anew(conn, turn))
-            case Broken(error=Unreachable() as error):
+            case Broken(error=(Unreachable() | Locked()) as error):
                 raise error  # the function is replayed once Postgres is there again
             case Broken():
                 return Outcome.lost(str(turn))

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
-from orchestrator.errors import Locked, Unreachable
+from orchestrator.errors import Locked, Troubled, Unreachable
 from orchestrator.services.engine import Engine
 from orchestrator.services.firing import Firing
 from orchestrator.store import schedule_fires, schedules
@@ -25,17 +25,17 @@ def fire_schedules(engine: Engine) -> set[str]:
     """Schedules that are due start their runs."""
     with engine.db.transaction() as conn:
         due = schedules.find_due(conn, PORTION)
-    return _each(engine, due, _fire)
+    return each(engine, due, _fire)
 
 
 def follow_fires(engine: Engine) -> set[str]:
     """What has ended of schedules is noted; what waits for that begins."""
     with engine.db.transaction() as conn:
         found = schedule_fires.find_to_follow(conn, PORTION)
-    return _each(engine, found, _follow)
+    return each(engine, found, _follow)
 
 
-def _each(engine: Engine, ids: Iterable[str], act: Callable[[Engine, str], frozenset[str]]) -> set[str]:
+def each(engine: Engine, ids: Iterable[str], act: Callable[[Engine, str], frozenset[str]]) -> set[str]:
     """One that fails tells so on the schedule, is tried again later, and keeps no other waiting."""
     queues: set[str] = set()
     end = time.monotonic() + _SECONDS
@@ -44,10 +44,10 @@ def _each(engine: Engine, ids: Iterable[str], act: Callable[[Engine, str], froze
             break
         try:
             queues |= act(engine, id)
+        except (Locked, Troubled) as error:
+            log.warning("schedule %s is left to the next tick: %s", id, error)
         except Unreachable:
             raise
-        except Locked as error:
-            log.warning("schedule %s is left to the next tick: %s", id, error)
         except Exception as error:  # noqa: BLE001 - one broken row must not keep the others waiting
             log.exception("schedule %s: the coordinator could not do its duty", id)
             with engine.db.transaction() as conn:

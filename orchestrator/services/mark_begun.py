@@ -12,7 +12,7 @@ from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.errors import Conflict
 from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
-from orchestrator.services.reopen import reopen
+from orchestrator.services.reopen import check_limit, reopen
 from orchestrator.services.reopen_begun import reopen_begun
 from orchestrator.services.scope import RunScope
 from orchestrator.store import begun_rows, events, item_rows, operator_transition, run_transition, runs, steps
@@ -32,13 +32,15 @@ class Mark:
 
 
 def mark_begun(conn: Connection, scope: RunScope, mark: Mark) -> tuple[int, Advanced]:
-    """As `mark`; of a failed or canceled run, what else failed last is done again. Raises `Conflict`."""
+    """As `mark`; of a failed or canceled run, what else failed last is done again. Raises `Conflict`, also where the
+    workflow's limit has no place for the run."""
     plan, run_id = scope.plan, scope.run_id
     rows = steps.lock_all_steps(conn, run_id, plan.end)
     facts = runs.load_run(conn, run_id, lock=True)
     was, over = rows[mark.position].status, facts.status in (RunStatus.FAILED, RunStatus.CANCELED)
     _check(facts.status, was, mark)
     if over:
+        check_limit(conn, plan, facts)
         begun_rows.forget_failures(conn, run_id)
     if begun_rows.is_known(conn, run_id, mark.position):
         raise Conflict(

@@ -9,7 +9,7 @@ from orchestrator.domain.graph import Plan
 from orchestrator.domain.recount import recount
 from orchestrator.domain.states import Reason, StepStatus
 from orchestrator.services.halt_items import halt_items
-from orchestrator.store import item_rows, steps, transition
+from orchestrator.store import begun_rows, item_rows, steps, transition
 
 
 def stop_steps(
@@ -37,6 +37,8 @@ def stop_steps(
         stopped += transition.cancel_running(conn, run_id, reason, limit)
     if plan.fans:
         item_rows.recount(conn, run_id, stopped=running)
+    if plan.code:
+        begun_rows.recount(conn, run_id)
     statuses = {position: row.status for position, row in rows.items()}
     statuses |= dict.fromkeys(stopped, StepStatus.CANCELED)
     steps.set_tallies(conn, run_id, recount(plan, statuses, {p: row.edge_truth for p, row in rows.items()}), rows)

@@ -117,6 +117,7 @@ INSERT INTO workflow_journal (run_id, position, part, verb, name, key, status, e
 SELECT s.run_id, %s, 1 + %s, 'step', %s, %s, 'failed', CAST(%s AS json), %s, s.attempt, %s,
   orchestrator_now() + make_interval(secs => %s)
 FROM workflow_run_steps s WHERE s.id = %s AND s.claim_token = %s AND s.status = 'running'
+FOR UPDATE OF s
 ON CONFLICT DO NOTHING RETURNING position
 """
 

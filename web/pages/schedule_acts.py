@@ -9,7 +9,7 @@ from flask import Response, request, url_for
 
 from orchestrator.domain.roles import Role
 from orchestrator.domain.times import read_time
-from orchestrator.errors import Conflict, InvalidInput, NotFound, OrchestratorError, Problem
+from orchestrator.errors import Conflict, InvalidInput, NotFound, Problem
 from orchestrator.services.backfill import Backfilled, Range, backfill
 from orchestrator.services.fire_now import fire_now
 from orchestrator.services.schedules import delete_schedule, pause_schedule, resume_schedule
@@ -88,7 +88,7 @@ def fill() -> Response:
     seen = given.get("seen") == _range_text()
     try:
         found = _backfill(schedule["id"], dry_run=not seen)
-    except OrchestratorError as error:
+    except (Conflict, InvalidInput, NotFound) as error:
         errors = beside(error, _FIELDS)
         return show_errors("schedules/backfill.html", schedule=schedule, given=given, errors=errors, found=None)
     if not seen or not found.fires:

@@ -281,6 +281,12 @@ ORDER BY s.id
 """)
 
 
+_SCHEDULE_NAMES = text("""
+SELECT DISTINCT s.name FROM schedules s JOIN apps a ON a.id = s.app_id
+WHERE CAST(:app AS text) IS NULL OR a.name_key = :app ORDER BY s.name LIMIT 2000
+""")
+
+
 def schedule_ids(conn: Connection, which: str, app: str | None) -> list[str]:
     """The schedules of this name or id, of one app or of every; raises `NotFound` naming a near one."""
     of_app = name_key(app) if app is not None else None
@@ -288,7 +294,7 @@ def schedule_ids(conn: Connection, which: str, app: str | None) -> list[str]:
     found = [str(id) for id in conn.execute(_SCHEDULES, values).scalars()]
     if found:
         return found
-    names = conn.execute(text("SELECT DISTINCT name FROM schedules ORDER BY name LIMIT 2000")).scalars().all()
+    names = conn.execute(_SCHEDULE_NAMES, {"app": of_app}).scalars().all()
     raise NotFound(f"there is no schedule '{which}'{did_you_mean(which, names)}")
 
 

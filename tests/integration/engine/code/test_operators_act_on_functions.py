@@ -157,6 +157,18 @@ def test_steps_of_a_function_can_be_marked_and_held(coders: Coders, shaky: Shaky
     assert coders.finish(run_id)["output"] == ["by hand", None]
 
 
+def test_a_mark_opens_no_run_that_the_workflows_limit_has_no_place_for(coders: Coders, shaky: Shaky) -> None:
+    def work(ctx: Any, input: Any) -> Any:
+        return ctx.call("shaky") if input == 1 else ctx.wait_event("go")
+
+    first = coders.begin(work, 1, max_active_runs=1)
+    assert coders.finish(first)["status"] == "failed"
+    second = coders.begin(work, 2, max_active_runs=1)
+    with pytest.raises(Conflict, match="max_active_runs"):
+        mark(coders.engine, first, "shaky", StepStatus.SUCCEEDED, output=1)
+    assert [coders.status(run_id) for run_id in (first, second)] == ["failed", "running"]
+
+
 def test_what_the_function_did_itself_cannot_be_acted_on_and_says_so(coders: Coders) -> None:
     def work(ctx: Any, input: Any) -> Any:
         ctx.step("here", str)

@@ -46,5 +46,5 @@ def check_items(db: Database, run_id: str, concurrency: int | None = None) -> Co
         if owner.finished_at is None and owner.items_stop is None:
             assert owner.items_free == concurrency - begun
     if owner.finished_at is not None:
-        assert Counter(owner.items) == counts
+        assert Counter(owner.items) == counts, f"{owner.status}: {owner.items} told, {dict(counts)} there"
     return counts

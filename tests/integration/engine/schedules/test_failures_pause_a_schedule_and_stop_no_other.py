@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from orchestrator.errors import Troubled
 from orchestrator.services.coordinate import tick
+from orchestrator.services.engine import Engine
 from orchestrator.services.fire_now import fire_now
+from orchestrator.services.fire_schedules import each
 from orchestrator.services.schedules import pause_schedule, resume_schedule, set_schedule
 from orchestrator.services.unregister import unregister
 from orchestrator.store.reads.schedules import get_schedule
@@ -56,6 +59,20 @@ def test_one_that_cannot_start_its_run_tells_so_and_stops_no_other() -> None:
         it.wait(60)
         assert it.view()["pause_reason"] == "2 runs in a row failed"
         assert get_schedule(it.box.connection, "t")["counts"]["started"] == 2
+
+
+def test_what_the_database_cannot_do_for_one_now_stops_no_other() -> None:
+    fired: list[str] = []
+
+    def act(engine: Engine, id: str) -> frozenset[str]:
+        if id == "slow":
+            raise Troubled("a statement timeout")
+        fired.append(id)
+        return frozenset({"default"})
+
+    with scheduled() as it:
+        assert each(it.engine, ["slow", "next"], act) == {"default"}
+    assert fired == ["next"]
 
 
 def test_an_input_that_fits_no_more_is_told_with_its_place() -> None:
