@@ -177,10 +177,11 @@ def lock_open(conn: Connection, run_id: str, first: int | None = None) -> None:
     conn.execute(_LOCK_OPEN, {"run_id": run_id, **span(first)})
 
 
+# What a step that is about to end has counted of its items stays: they have all ended, whatever is asked meanwhile.
 _RECOUNT = text(f"""
 UPDATE workflow_run_steps s SET items_open = c.open, items_failed = c.failed,
   items_stop = CASE WHEN :stopped THEN NULL ELSE s.items_stop END,
-  items = CASE WHEN s.finished_at IS NOT NULL THEN c.items END
+  items = CASE WHEN s.finished_at IS NOT NULL THEN c.items WHEN :stopped THEN NULL ELSE s.items END
 FROM (
   SELECT item_of, coalesce(sum(n) FILTER (WHERE status IN {one_of(STEP_OPEN)}), 0) AS open,
     coalesce(sum(n) FILTER (WHERE status = 'failed'), 0) AS failed, json_object_agg(status, n) AS items
