@@ -17,6 +17,7 @@ from orchestrator.errors import NotFound, unknown_run
 from orchestrator.ids import is_id
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.page import Page, id_cursor, iso
+from orchestrator.store.reads.schedule_ids import schedule_ids
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, secrets_of
 from orchestrator.store.reads.shown import SHOWN
 from orchestrator.store.reads.where import contained, containing, where_secret
@@ -272,30 +273,6 @@ def workflow_ids(conn: Connection, name: str) -> list[str]:
         return found
     names = conn.execute(text("SELECT DISTINCT name FROM workflows ORDER BY name")).scalars().all()
     raise NotFound(f"there is no workflow '{name}'{did_you_mean(name, names)}")
-
-
-_SCHEDULES = text("""
-SELECT s.id FROM schedules s JOIN apps a ON a.id = s.app_id
-WHERE (s.name_key = :key OR s.id = CAST(:id AS uuid)) AND (CAST(:app AS text) IS NULL OR a.name_key = :app)
-ORDER BY s.id
-""")
-
-
-_SCHEDULE_NAMES = text("""
-SELECT DISTINCT s.name FROM schedules s JOIN apps a ON a.id = s.app_id
-WHERE CAST(:app AS text) IS NULL OR a.name_key = :app ORDER BY s.name LIMIT 2000
-""")
-
-
-def schedule_ids(conn: Connection, which: str, app: str | None) -> list[str]:
-    """The schedules of this name or id, of one app or of every; raises `NotFound` naming a near one."""
-    of_app = name_key(app) if app is not None else None
-    values = {"key": name_key(which), "id": which if is_id(which) else None, "app": of_app}
-    found = [str(id) for id in conn.execute(_SCHEDULES, values).scalars()]
-    if found:
-        return found
-    names = conn.execute(_SCHEDULE_NAMES, {"app": of_app}).scalars().all()
-    raise NotFound(f"there is no schedule '{which}'{did_you_mean(which, names)}")
 
 
 def _shape_all(conn: Connection, rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
