@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, text
 
-_RECOUNT = text("""
+from orchestrator.domain.items import FIRST_ITEM
+from orchestrator.domain.states import STEP_OPEN
+from orchestrator.store.tables import one_of
+
+_RECOUNT = text(f"""
 UPDATE workflow_run_steps s SET items_stop = NULL, items_open = (
-  SELECT count(*) FROM workflow_run_steps o WHERE o.run_id = :run_id AND o.position > 0 AND o.position < 1048576
-    AND o.status IN ('pending', 'ready', 'queued', 'running', 'waiting'))
+  SELECT count(*) FROM workflow_run_steps o WHERE o.run_id = :run_id AND o.position > 0 AND o.position < {FIRST_ITEM}
+    AND o.status IN {one_of(STEP_OPEN)})
 WHERE s.run_id = :run_id AND s.position = 0
 """)
 
@@ -34,9 +38,9 @@ DELETE FROM workflow_journal j USING again a
 WHERE j.run_id = :run_id AND (j.position = a.position AND (j.part = a.part OR a.part = 0)
   OR j.verb IN ('now', 'patch') AND j.part = 0 AND j.seq > a.seq)
 """)
-_TO_OPEN = text("""
+_TO_OPEN = text(f"""
 SELECT s.position, CAST(s.item -> 'retry' ->> 'max_attempts' AS int) AS tries FROM workflow_run_steps s
-WHERE s.run_id = :run_id AND s.position > 0 AND s.position < 1048576 AND s.status IN ('failed', 'canceled')
+WHERE s.run_id = :run_id AND s.position > 0 AND s.position < {FIRST_ITEM} AND s.status IN ('failed', 'canceled')
   AND (SELECT e.part FROM workflow_journal e
     WHERE e.run_id = s.run_id AND e.position = s.position AND e.part = 1) IS NULL
   AND NOT EXISTS (SELECT FROM workflow_journal c
@@ -78,8 +82,9 @@ def is_known(conn: Connection, run_id: str, position: int) -> bool:
     return bool(conn.execute(_KNOWN, {"run_id": run_id, "position": position}).scalar_one())
 
 
-_POSITION = text("""
-SELECT position FROM workflow_run_steps WHERE run_id = :run_id AND name = :name AND position > 0 AND position < 1048576
+_POSITION = text(f"""
+SELECT position FROM workflow_run_steps WHERE run_id = :run_id AND name = :name AND position > 0
+  AND position < {FIRST_ITEM}
 ORDER BY position LIMIT 1
 """)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from orchestrator.domain.items import FIRST_ITEM
 from orchestrator.domain.states import STEP_OPEN
 from orchestrator.store.tables import one_of
 
@@ -58,7 +59,7 @@ def opened_since(conn: Connection, run_id: str, positions: Sequence[int], locked
 
 _LOCK_DRIVER = text("SELECT FROM workflow_run_steps WHERE run_id = :run_id AND position = 0 FOR UPDATE")
 _BEGUN = text(f"""
-SELECT position, item FROM workflow_run_steps WHERE run_id = :run_id AND position > 0 AND position < 1048576
+SELECT position, item FROM workflow_run_steps WHERE run_id = :run_id AND position > 0 AND position < {FIRST_ITEM}
   AND status IN {one_of(STEP_OPEN)} AND item -> 'wait_for' ->> 'event' = :name
 ORDER BY position
 """)

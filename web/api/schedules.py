@@ -11,7 +11,7 @@ from orchestrator.domain.firing import Overlap
 from orchestrator.domain.roles import Role
 from orchestrator.services.backfill import Range, backfill
 from orchestrator.services.fire_now import fire_now
-from orchestrator.services.schedule_spec import DEFAULTS, preview
+from orchestrator.services.schedule_spec import preview
 from orchestrator.services.schedules import (
     change_schedule,
     create_schedule,
@@ -130,7 +130,7 @@ def create(query: dict[str, Any], body: dict[str, Any]) -> Response:
     422 with every problem; 404: the app sees no such workflow; 409: the app has a schedule of this name.
     """
     more = {"app": app_seen(body["app"]), "paused": body["paused"], "actor": actor()}
-    id = create_schedule(engine(), body["name"], _said(body), **more)
+    id = create_schedule(engine(), body["name"], body, **more)
     return answered(_shown(id, None), 201, Location=url_for("api-schedules.show", which=id))
 
 
@@ -158,7 +158,7 @@ def change(query: dict[str, Any], body: dict[str, Any], which: str) -> Response:
     What is left out stays. An input that is sent as it is shown, with `***` for its secret fields, stays too.
     409: schedules of several apps have this name.
     """
-    done = change_schedule(engine(), which, _said(body), app=app_seen(query["app"]), actor=actor())
+    done = change_schedule(engine(), which, body, app=app_seen(query["app"]), actor=actor())
     return answered(_shown(done.id, None))
 
 
@@ -235,7 +235,3 @@ def fill(query: dict[str, Any], body: dict[str, Any], which: str) -> Response:
 def _shown(which: str, app: str | None) -> dict[str, Any]:
     with database().transaction() as conn:
         return get_schedule(conn, which, app=app)
-
-
-def _said(body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name in DEFAULTS}
