@@ -46,8 +46,8 @@ def upgrade(as_json: bool) -> None:
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many a kind.")
 @common
 def check(only_schema: bool, patience: float, limit: int, as_json: bool) -> None:
-    """Say whether the database is at this version's schema, and whether every open step has something that will move
-    it; exit code 1 when not."""
+    """Say whether the database is at this version's schema, and whether every open step and every schedule has
+    something that will move it; exit code 1 when not."""
     config = Config.from_env(need=("database",))
     state = migrate.check(config.database_url)
     report = _look(config, patience, limit) if state.ready and not only_schema else None

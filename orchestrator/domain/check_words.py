@@ -63,6 +63,21 @@ KINDS: dict[str, Words] = {
     "deadline_overdue": Words("it is past its deadline, and was not ended", _COORDINATOR),
     "end_not_told": Words("it has ended, and the step that waits for it was not told", _COORDINATOR),
     "child_not_followed": Words("by the state of its parent it is to be stopped, paused or resumed", _COORDINATOR),
+    # Of schedules.
+    "schedule_never_due": Words(
+        "schedule '{schedule}' of app {app} has a next fire time, and no coordinator will look at it",
+        f"{_FAULT}; `orchestrator schedule pause '{{schedule}}'` and `resume` set it going",
+    ),
+    "schedule_overdue": Words(
+        "schedule '{schedule}' of app {app} is due since {fire_at}, and did not fire", _COORDINATOR
+    ),
+    "fire_not_followed": Words(
+        "the run of schedule '{schedule}' of app {app} at {fire_at} has ended, and that was not noted", _COORDINATOR
+    ),
+    "fire_not_begun": Words(
+        "the run of schedule '{schedule}' of app {app} at {fire_at} waits its turn, none is open, and it was not begun",
+        _COORDINATOR,
+    ),
     # Of the whole.
     "pool_over": Words(
         "{taken} slots of pool '{pool}' are taken, and it has {slots}", f"{_FAULT}; it goes back as steps end"

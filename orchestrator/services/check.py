@@ -19,7 +19,7 @@ from orchestrator.domain.rules import Tally
 from orchestrator.domain.states import STEP_OPEN, StepStatus
 from orchestrator.services.engine import Rounds
 from orchestrator.services.plans import Plans
-from orchestrator.store import check_runs, check_steps, children
+from orchestrator.store import check_runs, check_schedules, check_steps, children
 from orchestrator.store.db import Database
 from orchestrator.store.reads.workers import SILENT_SECONDS
 
@@ -92,7 +92,9 @@ _Found = tuple[str, dict[str, Any]]
 def _key(found: _Found) -> tuple[Any, ...]:
     """What stays the same while nothing moves."""
     kind, facts = found
-    return kind, facts.get("run"), facts.get("step"), facts.get("item"), facts.get("attempt"), facts.get("queue")
+    return kind, *(
+        facts.get(name) for name in ("run", "step", "item", "attempt", "queue", "app", "schedule", "fire_at")
+    )
 
 
 def _count(report: Report, found: _Found, most: int) -> None:
@@ -123,6 +125,8 @@ class _Looking:
             yield from self._miscounted(runs)
         for row in self._rows(check_runs.find_pools_over, _RUNS):
             yield "pool_over", {"pool": row.name, "slots": row.slots, "taken": row.taken}
+        for row in self._rows(check_schedules.find_never_due, _RUNS):
+            yield "schedule_never_due", dict(row._mapping)
 
     def soon(self, processes: bool) -> Iterator[_Found]:
         """What is wrong if it lasts."""
@@ -134,6 +138,7 @@ class _Looking:
         for run_id in self._rows(children.find_untold, _RUNS):
             yield "end_not_told", {"run": run_id}
         yield from self._not_followed()
+        yield from map(_of_schedule, self._rows(check_schedules.find_late, seconds, _RUNS))
         if processes:
             yield from self._processes()
 
@@ -205,6 +210,11 @@ def _of_step(row: Row[Any]) -> _Found:
 def _of_run(row: Row[Any]) -> _Found:
     facts = dict(row._mapping)
     return facts.pop("kind"), facts | {"run": row.run_id}
+
+
+def _of_schedule(row: Row[Any]) -> _Found:
+    facts = dict(row._mapping)
+    return facts.pop("kind"), facts | {"fire_at": row.fire_at.isoformat()}
 
 
 def _of_items(row: Row[Any]) -> Iterator[_Found]:

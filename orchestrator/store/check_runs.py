@@ -95,12 +95,13 @@ def find_unserved(conn: Connection, silent_after: float, limit: int) -> Sequence
 
 
 _WATCHED = text(f"""
-SELECT NOT EXISTS (SELECT FROM workflow_runs WHERE status IN {_OPEN}) OR EXISTS (
+SELECT NOT EXISTS (SELECT FROM workflow_runs WHERE status IN {_OPEN})
+  AND NOT EXISTS (SELECT FROM schedules WHERE due_at IS NOT NULL) OR EXISTS (
   SELECT FROM workers w WHERE w.kind = 'beat' AND w.stopped_at IS NULL
   AND w.seen_at > orchestrator_now() - make_interval(secs => :silent_after))
 """)
 
 
 def is_watched(conn: Connection, silent_after: float) -> bool:
-    """Whether a coordinator was heard of within `silent_after` seconds, or no run is open."""
+    """Whether a coordinator was heard of within `silent_after` seconds, or no run is open and no schedule set."""
     return bool(conn.execute(_WATCHED, {"silent_after": silent_after}).scalar_one())

@@ -256,15 +256,15 @@ class World(Fleet):
                     found.append(process)
         return found
 
-    def stop_processes(self) -> list[psutil.Process]:
-        """Stop all in good order; those that are left."""
+    def stop_processes(self) -> list[str]:
+        """Stop all in good order; those that are left, and where they stand."""
         for process in self.processes:
             if process.popen.poll() is None:
                 process.popen.terminate()
         for process in self.processes:
             with suppress(subprocess.TimeoutExpired):
                 process.popen.wait(20)
-        return self.living()
+        return [_stands(process) for process in self.living()]
 
     def end(self, *, quiet: bool = False) -> None:
         """Kill everything; unless `quiet`, tell what was done and what all said."""
@@ -277,6 +277,20 @@ class World(Fleet):
         for process in self.living():
             with suppress(psutil.Error):
                 process.kill()
+
+
+def _stands(process: psutil.Process) -> str:
+    """What a process is at, as it writes to its log when it is asked (start.py)."""
+    with suppress(psutil.NoSuchProcess):
+        log = Path(os.readlink(f"/proc/{process.pid}/fd/1"))
+        before = log.stat().st_size
+        process.send_signal(signal.SIGUSR2)
+        with suppress(AssertionError):
+            wait_for(lambda: "(most recent call first)" in log.read_bytes()[before:].decode(), 5, what="it tells")
+        return (
+            f"{process.pid} of {process.ppid()}, {process.status()}, {log.name}\n{log.read_bytes()[before:].decode()}"
+        )
+    return f"{process.pid}, which has ended since"
 
 
 def _ours() -> dict[str, str]:

@@ -21,6 +21,7 @@ from tests.coding import Coders
 from tests.documents import document, step
 from tests.families import below, only_child
 from tests.hands import Hands
+from tests.integration.engine.check import of_schedules
 
 AT_ONCE = Patience(seconds=0.0, grace=0.0)
 
@@ -30,7 +31,7 @@ def hands(module_db: Database) -> Iterator[Hands]:
     made = Hands(module_db)
     yield made
     with module_db.transaction() as conn:
-        for table in ("workflow_runs", "workflow_step_attempts", "pools", "workers"):
+        for table in ("workflow_runs", "workflow_step_attempts", "pools", "workers", "schedules"):
             conn.exec_driver_sql(f"DELETE FROM {table}")
 
 
@@ -251,6 +252,7 @@ PLANTED: dict[str, Plant] = {
     "pool_over": too_many,
     "no_worker": chain,
     "no_coordinator": running,
+    **of_schedules.PLANTED,
 }
 PROCESSES = {"no_worker", "no_coordinator"}
 
@@ -270,7 +272,7 @@ def test_a_planted_fault_is_found(hands: Hands, kind: str) -> None:
     assert not report.healthy
 
 
-BEGINNINGS = [chain, running, sleeping, for_event, items, parent, limited, pooled, coded]
+BEGINNINGS = [chain, running, sleeping, for_event, items, parent, limited, pooled, coded, of_schedules.scheduled]
 
 
 @pytest.mark.parametrize("begin", BEGINNINGS)
