@@ -226,6 +226,22 @@ def code(chance: random.Random) -> Case:
     )
 
 
+def tasks(chance: random.Random) -> Case:
+    """A task of a plain Celery worker. What is lost of it shows by its timeout alone."""
+    numbers = [chance.randint(1, 10**6) for _ in range(3)]
+    task = {
+        "name": "sum",
+        "function": "celery:shop.sum",
+        "queue": "shop",
+        "input": {"numbers": "{{ input.numbers }}"},
+        "timeout": 5,
+        "retry": {"max_attempts": 100, "delay": 0.2},
+    }
+    document = {"name": "tasks", "steps": [task, work("after", depends_on=["sum"])], "output": "{{ steps.sum.output }}"}
+    ends = {"sum": "succeeded", "after": "succeeded"}
+    return Case([document], "succeeded", ends, sum(numbers), input={"numbers": numbers})
+
+
 def odd(chance: random.Random) -> Case:
     """A function that raises what cannot be pickled, nor printed."""
     steps: list[Document] = [{"name": "odd", "function": "c.odd", "on_error": "ignore"}, work("on")]
@@ -273,6 +289,7 @@ CASES: tuple[Callable[[random.Random], Case], ...] = (
     paused,
     canceled,
     code,
+    tasks,
     odd,
     graph,
 )

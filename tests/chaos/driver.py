@@ -25,6 +25,7 @@ from orchestrator.services.register import register
 from orchestrator.services.signal import signal
 from orchestrator.services.start import start
 from orchestrator.services.start_plain import StartOptions
+from tests.chaos import clockwork
 from tests.chaos.cases import CASES, POOL, SLOTS, Case, Document
 from tests.chaos.world import World
 
@@ -57,6 +58,8 @@ class Driver:
 
     def begin(self) -> None:
         set_pool(self.world.engine, POOL, SLOTS, actor="chaos")
+        register(self.world.engine, clockwork.FIRED)
+        clockwork.begin(self.world)
         for thread in self._threads:
             thread.start()
 
@@ -71,6 +74,17 @@ class Driver:
             thread.join(2 * _PATIENCE_SECONDS)
         if self.errors:
             raise self.errors[0]
+
+    def let_schedules_rest(self) -> None:
+        """They fire no more."""
+        for act in clockwork.acts_to_end(self.world):
+            with suppress(Conflict):  # paused, although the answer was lost
+                self._patiently(act)
+
+    def open_runs(self) -> int:
+        """How many runs are open, also those that nobody of ours has started; raises `Unreachable`."""
+        with self.world.engine.db.transaction() as conn:
+            return int(conn.execute(text("SELECT count(*) FROM workflow_runs WHERE finished_at IS NULL")).scalar_one())
 
     def _safely(self, act: Callable[[], None]) -> None:
         try:

@@ -19,6 +19,7 @@ from orchestrator.domain.states import (
     StepStatus,
 )
 from orchestrator.services.check import Patience, check
+from tests.chaos import clockwork
 from tests.chaos.cases import Case
 from tests.chaos.world import World
 
@@ -102,7 +103,8 @@ def _nothing_is_open(rest: Rest) -> Iterator[str]:
 
 
 def _one_run_a_start(rest: Rest) -> Iterator[str]:
-    started = {run.id for run in rest.runs.values() if run.parent_run_id is None}
+    fired = {row.run_id for row in rest.rows("SELECT run_id FROM schedule_fires")}
+    started = {run.id for run in rest.runs.values() if run.parent_run_id is None} - fired
     if started != rest.cases.keys():
         yield f"runs that nobody knows of: {started ^ rest.cases.keys()}"
     ends = Counter(
@@ -226,6 +228,10 @@ def _undone_in_reverse(rest: Rest) -> Iterator[str]:
             yield f"{case.name} {run_id} was undone in another order"
 
 
+def _schedules_fire_once(rest: Rest) -> Iterator[str]:
+    yield from clockwork.faults(rest.rows)
+
+
 def _signals_are_taken_once(rest: Rest) -> Iterator[str]:
     takers = Counter(row.step_id for row in rest.rows("SELECT step_id FROM workflow_signals WHERE step_id IS NOT NULL"))
     for step_id, count in takers.items():
@@ -247,5 +253,6 @@ _CHECKS = (
     _lines_are_kept,
     _children_are_started_once,
     _undone_in_reverse,
+    _schedules_fire_once,
     _signals_are_taken_once,
 )

@@ -74,12 +74,16 @@ def quiet(world: World, driver: Driver) -> None:
     world.calm()
     world.replenish()
     driver.stop()
+    driver.let_schedules_rest()
+    for plain in list(world.plains):  # it may serve nobody any more
+        world.kill(plain)
+    world.replenish()
     for process in [*world.workers, *world.beats]:
         world._ready(process)
 
     def over() -> bool:
         with suppress(Unreachable, DBAPIError):
-            return not driver.cases.keys() - driver.ended().keys()
+            return not driver.cases.keys() - driver.ended().keys() and not driver.open_runs()
         return False
 
     wait_for(over, REST_SECONDS, what="all runs have ended")
@@ -129,7 +133,8 @@ def _struck(
         found = [f"ended by itself: {process.log.name}" for process in made.died]
         found += [*check_all(made, driver.cases), *flat.faults(), *shown_secrets(made)]
         left = made.stop_processes()
-        made.tell(f"{len(driver.cases)} runs, {len(made.processes)} processes")
+        fired = made.rows("SELECT count(run_id) AS n FROM schedule_fires")[0].n
+        made.tell(f"{len(driver.cases)} runs and {fired} of schedules, {len(made.processes)} processes")
         return found + [f"left running: {process}" for process in left]
 
 

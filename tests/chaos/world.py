@@ -30,7 +30,7 @@ from orchestrator.embedded.servers import Servers
 from orchestrator.errors import OrchestratorError, Unreachable
 from orchestrator.services.tokens import create_token
 from orchestrator.store.migrate import upgrade
-from tests.chaos import start, weather
+from tests.chaos import plain, start, weather
 from tests.chaos.steps import JOURNAL
 from tests.chaos.weather import Weather
 from tests.integration.workers.fleet import Fleet, Process
@@ -68,8 +68,8 @@ class NoForks(Forks):
 
 
 class World(Fleet):
-    """`workers`, `beats` and `webs` are those that are to live; `seed` is of all that is left to chance. `pace`: how
-    long faults last, as a share of the usual."""
+    """`workers`, `beats`, `webs` and `plains` (of plain Celery tasks) are those that are to live; `seed` is of all
+    that is left to chance. `pace`: how long faults last, as a share of the usual."""
 
     def __init__(self, servers: Servers, folder: Path, seed: int, pace: float = 1.0) -> None:
         self.servers, self.random, self.seed, self.pace = servers, random.Random(seed), seed, pace
@@ -77,6 +77,7 @@ class World(Fleet):
         self.workers: list[Process] = []
         self.beats: list[Process] = []
         self.webs: list[Process] = []
+        self.plains: list[Process] = []
         self.crashes: list[float] = []  # when Postgres was stopped without a checkpoint
         self.told: list[str] = []
         self.frail: list[Process] = []  # that may end by themselves
@@ -159,6 +160,23 @@ class World(Fleet):
         self.webs.append(self._launch("web", [*words, "--no-control-socket"], {}))
         return self.webs[-1]
 
+    def add_plain(self) -> Process:
+        """A worker of a project that has nothing of the orchestrator. It may end by itself, or serve nobody any more
+        once its broker was away: that is not to harm us."""
+        options = [
+            "-c",
+            "1",
+            "-Q",
+            plain.QUEUE,
+            "--without-gossip",
+            "--without-mingle",
+            "-n",
+            f"p{len(self.processes)}@%h",
+        ]
+        self.plains.append(self._start("worker", options, {}, "tests.chaos.plain"))
+        self.frail.append(self.plains[-1])
+        return self.plains[-1]
+
     @property
     def web(self) -> tuple[str, str]:
         """Where the REST interface is, and a token for it."""
@@ -183,13 +201,13 @@ class World(Fleet):
 
     def forget(self, process: Process) -> None:
         """It is not to live any more."""
-        for kind in (self.workers, self.beats, self.webs):
+        for kind in (self.workers, self.beats, self.webs, self.plains):
             if process in kind:
                 kind.remove(process)
 
     def replenish(self) -> None:
-        """Two workers, a beat and a web process live."""
-        for kind in (self.workers, self.beats, self.webs):
+        """Two workers, a beat, a web process and a worker of plain Celery tasks live."""
+        for kind in (self.workers, self.beats, self.webs, self.plains):
             self.died += [
                 process for process in kind if process.popen.poll() is not None and not self._may_end(process)
             ]
@@ -200,6 +218,8 @@ class World(Fleet):
             self.add_beat()
         if not self.webs and self._token:
             self.add_web()
+        if not self.plains:
+            self.add_plain()
 
     def _may_end(self, process: Process) -> bool:
         """Celery ends a worker one of whose processes is killed as it starts, for the worker to be started anew."""
@@ -257,7 +277,9 @@ class World(Fleet):
         return found
 
     def stop_processes(self) -> list[str]:
-        """Stop all in good order; those that are left, and where they stand."""
+        """Stop all in good order, what is not ours by force; those that are left, and where they stand."""
+        for foreign in list(self.plains):
+            self.kill(foreign)
         for process in self.processes:
             if process.popen.poll() is None:
                 process.popen.terminate()

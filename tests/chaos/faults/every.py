@@ -21,6 +21,7 @@ from tests.chaos.faults.freeze_postgres import freeze_postgres
 from tests.chaos.faults.freeze_worker import freeze_worker
 from tests.chaos.faults.kill_beat import kill_beat
 from tests.chaos.faults.kill_parent import kill_parent
+from tests.chaos.faults.kill_plain import kill_plain
 from tests.chaos.faults.kill_pool_process import kill_pool_process
 from tests.chaos.faults.kill_web import kill_web
 from tests.chaos.faults.kill_worker import kill_worker
@@ -54,6 +55,7 @@ FAULTS: tuple[Callable[[World], None], ...] = (
     freeze_worker,
     kill_beat,
     kill_parent,
+    kill_plain,
     kill_pool_process,
     kill_web,
     kill_worker,
