@@ -71,6 +71,7 @@ class Lifecycle:
             self._room = Room(self.config, Pool("prefork", 1, forks=False, main_thread=True))
             self._room.keep(None)
         if self._room.pid != os.getpid():
+            _end_without(self._room.pid)
             self._room.desk()
         signals.worker_process_shutdown.connect(leave_at_once, weak=False)  # behind those of the step functions
 
@@ -88,6 +89,16 @@ class Lifecycle:
     def on_shutdown(self, **_: Any) -> None:
         if self._room is not None:
             self._room.end()
+
+
+def _end_without(parent: int) -> None:
+    """End this process if the one that forked it is gone.
+
+    Celery has asked the kernel by now to kill it when its parent dies (PR_SET_PDEATHSIG), which says nothing of one
+    that was dead by then; and each child of a pool holds the pipes of the others, so that none sees the end of its own.
+    """
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _collect_garbage(**_: Any) -> None:

@@ -23,6 +23,7 @@ from tests.chaos.faults.kill_beat import kill_beat
 from tests.chaos.faults.kill_parent import kill_parent
 from tests.chaos.faults.kill_plain import kill_plain
 from tests.chaos.faults.kill_pool_process import kill_pool_process
+from tests.chaos.faults.kill_starting import kill_starting
 from tests.chaos.faults.kill_web import kill_web
 from tests.chaos.faults.kill_worker import kill_worker
 from tests.chaos.faults.lock_rows import lock_rows
@@ -57,6 +58,7 @@ FAULTS: tuple[Callable[[World], None], ...] = (
     kill_parent,
     kill_plain,
     kill_pool_process,
+    kill_starting,
     kill_web,
     kill_worker,
     lock_rows,
