@@ -77,9 +77,7 @@ def quiet(world: World, driver: Driver) -> None:
     driver.let_schedules_rest()
     for plain in list(world.plains):  # it may serve nobody any more
         world.kill(plain)
-    world.replenish()
-    for process in [*world.workers, *world.beats]:
-        world._ready(process)
+    wait_for(world.is_complete, REST_SECONDS, what="all that is to live is ready")
 
     def over() -> bool:
         with suppress(Unreachable, DBAPIError):

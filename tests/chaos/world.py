@@ -42,6 +42,8 @@ LEASE = 3.0
 PACE = {"LEASE_SECONDS": f"{LEASE}", "TICK_SECONDS": "0.2", "RESEND_SECONDS": "1", "TIMEOUT_GRACE_SECONDS": "1"}
 CONNECTIONS = 80
 SECRET = "planted-5ecret-value"
+# What Celery says then: it waits for its child in vain, or finds no pipes for another one in the place of it.
+_CHILD_KILLED = ("Could not start worker processes", "Unrecoverable error: StopIteration()")
 MARK = "CHAOS_WORLD"  # in the environment of all its processes
 
 # Every move of a status, written down in the transaction that makes it.
@@ -185,12 +187,20 @@ class World(Fleet):
     def _ready(self, process: Process) -> Process:
         def announced() -> bool:
             assert process.popen.poll() is None, process.said()
-            with suppress(Unreachable):
-                return bool(self.rows("SELECT FROM workers WHERE pid = :pid", pid=process.pid))
-            return False
+            return self._announced(process)
 
         wait_for(announced, 60, what=f"{process.log.name} is ready")
         return process
+
+    def _announced(self, process: Process) -> bool:
+        with suppress(Unreachable):
+            return bool(self.rows("SELECT FROM workers WHERE pid = :pid", pid=process.pid))
+        return False
+
+    def is_complete(self) -> bool:
+        """Whether all that is to live does, and is ready; what is missing was started just now."""
+        self.replenish()
+        return all(map(self._announced, [*self.workers, *self.beats]))
 
     def kill(self, process: Process) -> None:
         """The process and all it started."""
@@ -223,7 +233,8 @@ class World(Fleet):
 
     def _may_end(self, process: Process) -> bool:
         """Celery ends a worker one of whose processes is killed as it starts, for the worker to be started anew."""
-        return process in self.frail or "Could not start worker processes" in process.said()
+        said = process.said()
+        return process in self.frail or any(words in said for words in _CHILD_KILLED)
 
     # Servers.
 

@@ -14,7 +14,7 @@ import redis
 from orchestrator.embedded import ServerUrls
 from orchestrator.services.cancel import cancel
 from orchestrator.store.transition import Queued
-from tests.integration.workers.fleet import Fleet
+from tests.integration.workers.fleet import Fleet, Process
 from tests.integration.workers.forks import Forks
 from tests.support import soaked, wait_for
 
@@ -46,16 +46,23 @@ def test_a_cancel_that_no_worker_has_heard_of_holds_for_workers_that_come(crew: 
     (message,) = _queued(crew, doomed)
     cancel(crew.engine, doomed)
     crew.engine.transport.send("default", [message])
-    for _ in range(2):
-        crew.worker(concurrency=1, CONTINUATION_SECONDS="0")  # each step by its message
+    staff(crew)
     after = crew.start([{"name": "after", "function": "t.span", "input": given}])
     assert crew.ended(after)["status"] == "succeeded"
     wait_for(lambda: crew.engine.transport.depth("default") == 0, what="the messages are taken")
     assert crew.events("start", "canceled") == []
 
 
+def staff(crew: Fleet) -> list[Process]:
+    """Its two workers, started by the first test that wants them."""
+    while len(found := [process for process in crew.processes if "worker" in process.log.name]) < 2:
+        crew.worker(concurrency=1, CONTINUATION_SECONDS="0")  # each step by its message
+    return found
+
+
 def test_a_step_that_is_delivered_again_while_it_runs_runs_once(crew: Fleet) -> None:
     """As after the visibility timeout: but nothing is left in the broker to be delivered again."""
+    staff(crew)
     given = {"journal": crew.journal, "file": crew.flag("long")}
     run_id = crew.start([{"name": "long", "function": "t.wait", "input": given}])
     crew.wait_event("start", "long")
@@ -75,6 +82,7 @@ def test_a_step_that_is_delivered_again_while_it_runs_runs_once(crew: Fleet) -> 
 
 def test_one_long_step_keeps_none_of_a_backlog_waiting(crew: Fleet) -> None:
     """A worker that is busy for hours has fetched one of them, and the other worker never runs out of work."""
+    staff(crew)
     given = {"journal": crew.journal, "file": crew.flag("hours")}
     long = crew.start([{"name": "hours", "function": "t.wait", "input": given}])
     crew.wait_event("start", "hours")
@@ -102,7 +110,7 @@ def spans(crew: Fleet, count: int) -> str:
 @pytest.mark.timeout(soaked(120, 3600))
 def test_steps_that_wait_are_in_no_workers_memory_and_nothing_grows_in_the_broker(crew: Fleet) -> None:
     """Celery holds what has a countdown in the memory of a worker, and results in a backend."""
-    workers = [psutil.Process(process.pid) for process in crew.processes if "worker" in process.log.name]
+    workers = [psutil.Process(process.pid) for process in staff(crew)]
     with redis.Redis.from_url(crew.broker_url) as client:
         keys, before = client.dbsize(), [_memory(worker) for worker in workers]
         fan = {"name": "nap", "sleep": 3600, "with_items": f"{{{{ range({WAITING}) | list }}}}"}
