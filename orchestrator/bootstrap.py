@@ -7,6 +7,7 @@ from orchestrator.functions import load_modules, registry
 from orchestrator.services.documents import document_limits
 from orchestrator.services.engine import Engine, Settings, Transport
 from orchestrator.services.gather import Gathered
+from orchestrator.services.ring import Ring
 from orchestrator.store.db import Database
 from orchestrator.transport import CeleryTransport, NullTransport
 
@@ -35,6 +36,7 @@ def make_engine(
         settings_of(config),
         starts=Gathered(_GATHER_SECONDS),
         secrets=config.secrets if load_functions else {},
+        ring=Ring(config.notify),
     )
 
 

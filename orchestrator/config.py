@@ -142,6 +142,10 @@ class Config:
     lease_seconds: float = _setting(_PREFIX + "LEASE_SECONDS", _seconds(least=0.5), 15.0)
     heartbeat_seconds: float = _setting(_PREFIX + "HEARTBEAT_SECONDS", _seconds(least=0.1), 0.0)
     tick_seconds: float = _setting(_PREFIX + "TICK_SECONDS", _seconds(least=0.05), 1.0)
+    notify: bool = _setting(_PREFIX + "NOTIFY", _boolean, True)
+    listen_url: str = field(
+        default="", repr=False, metadata={"variable": _PREFIX + "LISTEN_URL", "parse": config_urls.database_url}
+    )
     resend_seconds: float = _setting(_PREFIX + "RESEND_SECONDS", _seconds(least=0.1), 5.0)
     continuation_seconds: float = _setting(_PREFIX + "CONTINUATION_SECONDS", _seconds(least=0), 1.0)
     timeout_grace_seconds: float = _setting(_PREFIX + "TIMEOUT_GRACE_SECONDS", _seconds(least=0), 5.0)

@@ -37,7 +37,9 @@ Given = TypeVar("Given")
 
 
 class NullTransport:
-    """Sends nothing: for tests, and where the coordinator alone dispatches."""
+    """Sends nothing: what is ready is left to the coordinator, which has a broker."""
+
+    sends = False
 
     def send(self, queue: str, queued: Sequence[Queued]) -> None:
         """Drop them; they stay queued."""
@@ -74,6 +76,8 @@ class CeleryTransport:
     `entries` is how many steps share a message. After a failure nothing is tried for `rest` seconds, so that a dead
     broker costs its callers one wait and not one each.
     """
+
+    sends = True
 
     def __init__(self, broker_url: str, *, entries: int = 1, rest: float = 1.0) -> None:
         self._app = Celery(broker=broker_url, set_as_current=False)

@@ -32,6 +32,8 @@ _log = logging.getLogger("orchestrator.step")
 class Outbox:
     """A transport that keeps what is sent."""
 
+    sends = True
+
     def __init__(self) -> None:
         self.messages: list[Queued] = []
         self.queues: list[str] = []

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from celery import Celery
@@ -21,9 +22,13 @@ from orchestrator.domain.celery_task import is_celery_task
 from orchestrator.functions import Registry, announced
 from orchestrator.ids import new_id
 from orchestrator.services.coordinate import do, due
+from orchestrator.services.ring import LOOK_AGAIN_SECONDS
 from orchestrator.store import workers
+from orchestrator.store.db import connect_alone
+from orchestrator.store.notify import Ear
 from orchestrator.transport import COORDINATE
 from workers.announce import Announcer, this_process
+from workers.listen import Listener
 from workers.outage import Outage
 
 log = logging.getLogger("orchestrator.beat")
@@ -38,17 +43,22 @@ class Coordinator:
 
     def __init__(self, config: Config) -> None:
         told = this_process(new_id(), "beat")
+        self._listener = Listener(partial(_ear, config) if config.notify else None)
         engine = make_engine(
             config, load_functions=False, pool_size=2, name="orchestrator-beat", lock_timeout=_LOCK_SECONDS
         )
         self._engine = replace(engine, functions=Registry())
         self._heartbeat = config.heartbeat_seconds
-        self._announcer = Announcer(self._engine.db, lambda: told)
+        self._announcer = Announcer(
+            self._engine.db, lambda: replace(told, listening=self._listener.listening), changed=self._listener.changed
+        )
         self._outage = Outage(log, "coordinating")
         self._reclaims_at = 0.0
+        self._began = False
 
     def tick(self) -> None:
         """Do what is due; nothing that goes wrong ends the beat."""
+        self._began = True
         try:
             with self._outage.ridden_out():
                 duties = due(self._engine, reclaiming=time.monotonic() >= self._reclaims_at)
@@ -58,7 +68,9 @@ class Coordinator:
                 self._announcer.announce()
         except Exception:  # noqa: BLE001 - the next tick tries again
             log.exception("a tick failed; the next one does its work")
-        if self._outage.lasts:
+        if not self._outage.lasts:
+            self._listener.open()
+        else:
             # Workers could not renew their leases either; they get the time to do so when Postgres is back.
             self._reclaims_at = time.monotonic() + 2 * self._heartbeat
 
@@ -69,10 +81,28 @@ class Coordinator:
                 if not is_celery_task(row.name):
                     self._engine.functions.put(announced(row.name, row.queue, row.retry))
 
+    def rest(self, seconds: float) -> float:
+        """Wait so long for somebody to ring, and tick as often as somebody does; how much of it is left to sleep."""
+        end = time.monotonic() + seconds
+        if not self._began:
+            self.tick()
+        rung = False
+        while (left := end - time.monotonic()) > 0:
+            again, rung = rung, self._listener.wait(min(left, LOOK_AGAIN_SECONDS) if rung else left)
+            if not rung and not again:
+                return max(0.0, end - time.monotonic())
+            self.tick()
+        return 0.0
+
     def stop(self) -> None:
+        self._listener.close()
         with self._outage.ridden_out():
             self._announcer.leave()
         self._engine.db.close()
+
+
+def _ear(config: Config) -> Ear:
+    return Ear(partial(connect_alone, config.listen_url or config.database_url, "orchestrator-listen"))
 
 
 class CoordinatingScheduler(Scheduler):
@@ -90,6 +120,11 @@ class CoordinatingScheduler(Scheduler):
     def adjust(self, n: float, drift: float = _LATE_SECONDS) -> float:
         """How long to sleep when an entry is due in `n` seconds. Celery's own wakes too early, and then spins."""
         return n + drift if n and n > 0 else n
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """One due entry; then the time until the next is spent listening, where that is possible."""
+        seconds: float = super().tick(*args, **kwargs)
+        return self._coordinator.rest(seconds) if self._coordinator is not None and seconds else seconds
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
         if entry.task == COORDINATE and self._coordinator is not None:

@@ -49,9 +49,13 @@ def workers_table(items: Sequence[Mapping[str, Any]], signs: Signs, width: int |
     return table(_COLUMNS, [_row(item, signs, now) for item in items], width)
 
 
+def _hears(listening: bool | None) -> str:
+    return "" if listening is None else "listens" if listening else "ticks only"
+
+
 def _row(item: Mapping[str, Any], signs: Signs, now: datetime) -> tuple[Text, ...]:
     seen, started = parsed(item["seen_at"]), parsed(item["started_at"])
-    runs = f"{item['running']} of {item['concurrency']}" if item["kind"] == "worker" else ""
+    runs = f"{item['running']} of {item['concurrency']}" if item["kind"] == "worker" else _hears(item["listening"])
     return (
         Text(f"{clean(item['host'])}:{item['pid']}"),
         Text(item["kind"]),

@@ -22,8 +22,12 @@ def dispatch(engine: Engine, queues: Iterable[str]) -> int:
     """Send the best ready steps of each queue, as many as its window has room for; how many were sent.
 
     The window keeps the backlog in Postgres, where priority holds whatever the broker does. Two dispatchers at
-    once pick different steps and may overshoot the window, which does no harm.
+    once pick different steps and may overshoot the window, which does no harm. Who has no broker tells the
+    coordinators.
     """
+    if not engine.transport.sends:
+        _tell(engine, queues)
+        return 0
     return sum(_dispatch(engine, queue) for queue in sorted(set(queues)))
 
 
@@ -33,14 +37,25 @@ def dispatch_starts(engine: Engine, queues: Iterable[str], connection: Connectio
     With `connection`, whose transaction they are part of, once that is committed.
     """
     later = partial(_dispatch_gathered, engine)
-    if connection is None:
+    if connection is not None and not engine.transport.sends:
+        if any(queues):
+            engine.ring.at_commit(connection)
+    elif connection is None:
         engine.starts.add(queues, partial(dispatch, engine), later)
     else:
         engine.starts.add_at_commit(connection, queues, later)
 
 
+def _tell(engine: Engine, queues: Iterable[str]) -> None:
+    if any(queues):
+        engine.ring.now(engine.db)
+
+
 def _dispatch_gathered(engine: Engine, queues: set[str]) -> set[str]:
     """Send few messages, and tell which queues to look at again: short steps need no more, a worker takes them all."""
+    if not engine.transport.sends:
+        _tell(engine, queues)
+        return set()
     return {queue for queue in queues if _dispatch(engine, queue, _PATIENCE_SECONDS)}
 
 

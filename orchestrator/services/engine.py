@@ -16,6 +16,7 @@ from orchestrator.functions import Registry
 from orchestrator.services.gather import Gathered
 from orchestrator.services.memory import Memory
 from orchestrator.services.plans import Plans
+from orchestrator.services.ring import Ring
 from orchestrator.services.sites import DEFAULT_QUEUE, Site, Sites, calls_celery, make_site
 from orchestrator.services.slots import Slots
 from orchestrator.store.db import Database
@@ -44,7 +45,12 @@ class CeleryCall:
 
 
 class Transport(Protocol):
-    """Sends hints. What it loses, the coordinator sends again."""
+    """Sends hints. What it loses, the coordinator sends again.
+
+    `sends`: whether there is a broker to send them to.
+    """
+
+    sends: bool
 
     def send(self, queue: str, queued: Sequence[Queued]) -> None:
         """Send the steps to a worker of the queue; raises `Unreachable`."""
@@ -106,6 +112,7 @@ class Engine:
     found: Memory[Wanted, Found] = field(default_factory=Memory)
     starts: Gathered = field(default_factory=Gathered)
     rounds: Rounds = field(default_factory=Rounds)
+    ring: Ring = field(default_factory=Ring)
     # `secrets.<name>` of step inputs; only workers hold any.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     random: Callable[[], float] = random.random

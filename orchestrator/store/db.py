@@ -9,17 +9,20 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from psycopg2 import Error as DriverError
+from psycopg2 import connect as connect_driver
 from psycopg2 import extensions
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from orchestrator.config_urls import psql_url
 from orchestrator.errors import Unreachable
 from orchestrator.store.faults import in_words, told_in_words
 
 # A server that vanished is noticed within half a minute, also by who waits for its answer.
 _NOTICED = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 25_000}
+_CONNECT_SECONDS = 10
 # Ids are text everywhere; SQLAlchemy would have the driver make objects of them.
 _ID = extensions.new_type((2950,), "ID", extensions.UNICODE)
 _IDS = extensions.new_array_type((2951,), "IDS", _ID)
@@ -64,7 +67,7 @@ class Database:
             max_overflow=pool_size,
             json_serializer=None,
             hide_parameters=True,  # an error's text is logged, and values are nobody's business
-            connect_args={"application_name": application_name, "connect_timeout": 10, **_NOTICED},
+            connect_args={"application_name": application_name, "connect_timeout": _CONNECT_SECONDS, **_NOTICED},
         )
         event.listen(engine, "connect", _ids_as_text)
         event.listen(engine, "checkin", _note_time)
@@ -152,6 +155,16 @@ class Database:
         self.engine.dispose()
         while self._idle:
             self._idle.pop()[0].close()
+
+
+def connect_alone(url: str, application_name: str) -> extensions.connection:
+    """A connection of the driver's own, of no pool, to `postgresql+psycopg2://...`; raises `Unreachable`."""
+    options: dict[str, Any] = {"application_name": application_name, "connect_timeout": _CONNECT_SECONDS, **_NOTICED}
+    try:
+        made: extensions.connection = connect_driver(psql_url(url), **options)
+    except DriverError as error:
+        raise Unreachable(f"cannot reach Postgres: {_all_lines(error)}") from error
+    return made
 
 
 def calls_in(connection: Connection) -> Call:

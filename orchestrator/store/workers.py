@@ -14,7 +14,7 @@ from orchestrator.store.transition import as_text
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker (or beat) process as it announces itself."""
+    """A worker (or beat) process as it announces itself; a beat says whether it hears NOTIFY."""
 
     id: str
     kind: str
@@ -24,13 +24,14 @@ class WorkerInfo:
     concurrency: int
     pool: str | None
     version: str
+    listening: bool | None = None  # of a beat
 
 
 _SEEN = text("""
-INSERT INTO workers (id, kind, host, pid, queues, concurrency, pool, version)
-VALUES (:id, :kind, :host, :pid, :queues, :concurrency, :pool, :version)
+INSERT INTO workers (id, kind, host, pid, queues, concurrency, pool, version, listening)
+VALUES (:id, :kind, :host, :pid, :queues, :concurrency, :pool, :version, :listening)
 ON CONFLICT (id) DO UPDATE SET seen_at = orchestrator_now(), queues = excluded.queues,
-  concurrency = excluded.concurrency, stopped_at = NULL
+  concurrency = excluded.concurrency, listening = excluded.listening, stopped_at = NULL
 """)
 
 
@@ -43,14 +44,14 @@ def announce(conn: Connection, worker: WorkerInfo) -> None:
 # Lost with the commit, it is said again.
 _ALIVE = """
 WITH lazy AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-UPDATE workers SET seen_at = orchestrator_now(), queues = %s, concurrency = %s, stopped_at = NULL
+UPDATE workers SET seen_at = orchestrator_now(), queues = %s, concurrency = %s, listening = %s, stopped_at = NULL
 FROM lazy WHERE id = %s RETURNING id
 """
 
 
 def keep_alive(db: Database, worker: WorkerInfo) -> bool:
     """Say in one round trip that an announced worker is still alive; False when it is not announced."""
-    return bool(db.call(_ALIVE, [list(worker.queues), worker.concurrency, worker.id]))
+    return bool(db.call(_ALIVE, [list(worker.queues), worker.concurrency, worker.listening, worker.id]))
 
 
 def count_slots(db: Database, queue: str) -> int:

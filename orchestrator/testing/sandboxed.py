@@ -115,6 +115,8 @@ def sleep(seconds: float) -> None:
 class Sandbox:
     """An engine whose messages are handed over in this process, one at a time."""
 
+    sends = True
+
     def __init__(self, connection: Connection, functions: Registry, settings: Settings) -> None:
         self.connection = connection
         self.clock = Clock(connection)

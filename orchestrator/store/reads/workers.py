@@ -12,7 +12,8 @@ from orchestrator.store.reads.page import Page, id_cursor, iso, pack_cursor, pag
 from orchestrator.store.workflows import find_app
 
 _COLUMNS = """
-SELECT w.id, w.kind, w.host, w.pid, w.queues, w.concurrency, w.pool, w.version, w.started_at, w.seen_at, w.stopped_at,
+SELECT w.id, w.kind, w.host, w.pid, w.queues, w.concurrency, w.pool, w.version, w.listening, w.started_at, w.seen_at,
+  w.stopped_at,
   w.seen_at > orchestrator_now() - make_interval(secs => :silent_after) AS heard,
   (SELECT count(*) FROM workflow_run_steps s WHERE s.status = 'running' AND s.worker_id = w.id) AS running
 FROM workers w
@@ -101,6 +102,7 @@ def _shape(row: Row[Any]) -> dict[str, Any]:
         "pool": row.pool,
         "running": row.running,
         "version": row.version,
+        "listening": row.listening,
         "started_at": iso(row.started_at),
         "seen_at": iso(row.seen_at),
         "stopped_at": iso(row.stopped_at),

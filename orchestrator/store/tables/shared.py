@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Identity,
@@ -91,6 +92,8 @@ workers = Table(
     Column("concurrency", Integer, nullable=False, server_default="0"),
     Column("pool", Text),
     Column("version", Text, nullable=False),
+    # Of a beat: whether it hears NOTIFY.
+    Column("listening", Boolean),
     Column("started_at", Instant, nullable=False, server_default=NOW),
     Column("seen_at", Instant, nullable=False, server_default=NOW),
     Column("stopped_at", Instant),

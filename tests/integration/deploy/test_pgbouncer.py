@@ -26,9 +26,11 @@ def pooled(database_url: str, broker_url: str, tmp_path: Path, forks: Forks) -> 
 def test_everything_works_with_a_few_connections_for_all(pooled: Fleet) -> None:
     pooled.worker(concurrency=3)
     pooled.worker("threads", concurrency=4)
-    pooled.beat()
+    beat = pooled.beat()
     mixed_runs_succeed(pooled)
     assert 0 < server_connections(pooled.database_url) <= CONNECTIONS
+    assert beat.said().count("behind a pooler, where nothing is heard") == 1
+    assert [row.listening for row in pooled.rows("SELECT listening FROM workers WHERE kind = 'beat'")] == [False]
 
 
 def test_a_database_is_made_through_it(empty_database: str, tmp_path: Path) -> None:

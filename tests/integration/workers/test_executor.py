@@ -28,6 +28,8 @@ from workers.live import Reporter
 class Sent:
     """A transport that keeps what it is given."""
 
+    sends = True
+
     def __init__(self) -> None:
         self.waiting: list[Queued] = []
 

@@ -56,6 +56,10 @@ def flag(description: str = "") -> fields.Boolean:
     return fields.Boolean(required=True, **told(description))
 
 
+def flag_or_null(description: str = "") -> fields.Boolean:
+    return fields.Boolean(required=True, allow_none=True, **told(description))
+
+
 def word(words: Any, description: str = "") -> fields.String:
     return text(description, enum=[str(one) for one in words])
 

@@ -12,6 +12,7 @@ from web.api.shapes.base import (
     at,
     at_or_null,
     flag,
+    flag_or_null,
     id_of,
     json_value,
     many,
@@ -58,6 +59,7 @@ class WorkerShape(Shape):
     pool = text_or_null("Celery's kind of pool.")
     running = number("How many steps it runs now.")
     version = text()
+    listening = flag_or_null("Whether a beat hears at once of what is ready (NOTIFY); null for workers.")
     started_at = at()
     seen_at = at()
     stopped_at = at_or_null()
