@@ -58,7 +58,11 @@ unit: .venv/dev.stamp ## the tests that need no servers
 
 .PHONY: docs
 docs: .venv/run.stamp ## write the pages that are made from the code
-	@for maker in docs/generate_*.py; do $(BIN)/python $$maker; done
+	@for maker in docs/generate_*.py docs/site/diagrams.py; do $(BIN)/python $$maker; done
+
+.PHONY: site
+site: .venv/dev.stamp ## build the documentation as a site, which `orchestrator web` then serves under /docs
+	@$(BIN)/python build_backend.py
 
 .PHONY: bench
 bench: .venv/run.stamp ## measure the engine on this machine (options: ARGS="--rounds 1 --workloads W1,W4")

@@ -32,7 +32,7 @@ CHECK constraints refuse rows that contradict themselves.
 
 {run}
 
-A run is `running` from its start; nothing makes a `pending` one yet.
+A run is `running` from its start, or `pending` while `max_active_runs` of its workflow has it wait for its turn.
 `paused` starts nothing new and does not end. `canceling` lasts while running steps come to their end and
 lifecycle handlers run.
 

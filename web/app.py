@@ -11,6 +11,7 @@ from orchestrator.config import Config
 from orchestrator.services.seal import Seal
 from web.api.api import add_api
 from web.cookies import Cookies, end_old_sessions
+from web.docs import docs
 from web.failures import Failures
 from web.headers import add_security_headers
 from web.health import health
@@ -53,6 +54,7 @@ def create_app(config: Config | None = None) -> Flask:
     watch_requests(app, config)
     answer_errors(app)
     app.register_blueprint(health)
+    app.register_blueprint(docs)
     app.before_request(end_old_sessions)
     install_templating(app)
     install_pages(app)

@@ -29,6 +29,7 @@ def facts(config: Config, web_url: str, seconds: float, known: Known, token: str
             f"\nReady after {seconds:.1f} s.",
             f"  web        {web_url}",
             f"  sign in    {web_url}/login#token={token}",
+            f"  docs       {web_url}/docs/",
             f'  database   {_psql()} "{psql_url(config.database_url)}"',
             f"  logs       {config.data_dir / 'logs'}",
             f"  functions  {_listed(known.functions) or _none(config)}",

@@ -25,7 +25,7 @@ def test_a_page_that_the_code_points_to_is_there() -> None:
         (source.name, name)
         for folder in ("orchestrator", "workers", "web", "tests")
         for source in read(folder)
-        for name in re.findall(r"docs/[\w/.-]*\w", source.path.read_text())
+        for name in re.findall(r"(?<![/\w])docs/[\w/.-]*\w", source.path.read_text())
     }
     assert pointed
     missing = {(file, name) for file, name in pointed if not (ROOT / name).exists() and not list(ROOT.glob(f"{name}*"))}
