@@ -19,6 +19,7 @@ from tests.integration.workers.forks import Forks
 from tests.support import soaked, wait_for
 
 BACKLOG = 20
+EXECUTED, FAN = soaked(500, 100_000), soaked(500, 5_000)
 WAITING = soaked(150, 100_000)
 
 
@@ -122,6 +123,22 @@ def test_steps_that_wait_are_in_no_workers_memory_and_nothing_grows_in_the_broke
         assert _memory(worker) < size + (30 << 20)
     cancel(crew.engine, run_id)
     assert crew.ended(run_id, soaked(40, 600))["status"] == "canceled"
+
+
+@pytest.mark.timeout(soaked(120, 3600))
+def test_what_has_been_executed_leaves_nothing_in_the_broker(crew: Fleet) -> None:
+    """Celery's result backend keeps a key for each task."""
+    staff(crew)
+    with redis.Redis.from_url(crew.broker_url) as client:
+        keys = set(client.keys("*"))
+        for _ in range(EXECUTED // FAN):
+            fan = {"name": "add", "function": "t.add", "input": {"a": "{{ item }}"}}
+            run_id = crew.start([fan | {"with_items": f"{{{{ range({FAN}) | list }}}}"}])
+            assert crew.ended(run_id, soaked(60, 600))["output"] == {"add": list(range(1, FAN + 1))}
+        grown = {key for key in client.keys("*") if key not in keys and client.type(key) != b"list"}
+    assert crew.engine.transport.depth("default") == 0
+    # What a worker of Celery has fetched and not acknowledged, for a moment.
+    assert {key for key in grown if not key.startswith(b"unacked")} == set()
 
 
 def _waiting(crew: Fleet, run_id: str) -> int:
