@@ -43,6 +43,7 @@ def web_command(config: Config, *, host: str, threads: int = 8) -> list[str]:
     return [
         *_LAUNCH,
         WEB,
+        "--config=python:web.serving",
         f"--bind={host}:{config.port}",
         f"--threads={threads + config.api_streams}",
         "--graceful-timeout=5",  # streams do not end by themselves
