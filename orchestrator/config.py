@@ -146,6 +146,7 @@ class Config:
     listen_url: str = field(
         default="", repr=False, metadata={"variable": _PREFIX + "LISTEN_URL", "parse": config_urls.database_url}
     )
+    gc_seconds: float = _setting(_PREFIX + "GC_SECONDS", _seconds(least=0), 300.0)
     resend_seconds: float = _setting(_PREFIX + "RESEND_SECONDS", _seconds(least=0.1), 5.0)
     continuation_seconds: float = _setting(_PREFIX + "CONTINUATION_SECONDS", _seconds(least=0), 1.0)
     timeout_grace_seconds: float = _setting(_PREFIX + "TIMEOUT_GRACE_SECONDS", _seconds(least=0), 5.0)

@@ -30,6 +30,7 @@ from orchestrator.transport import COORDINATE
 from workers.announce import Announcer, this_process
 from workers.listen import Listener
 from workers.outage import Outage
+from workers.sweeper import Sweeper
 
 log = logging.getLogger("orchestrator.beat")
 # Long for one of our own transactions. What is locked for longer is left to the next tick; the rest must not wait.
@@ -55,6 +56,8 @@ class Coordinator:
         self._outage = Outage(log, "coordinating")
         self._reclaims_at = 0.0
         self._began = False
+        self._sweeper = Sweeper(engine.db, config.gc_seconds)
+        self._sweeper.start()
 
     def tick(self) -> None:
         """Do what is due; nothing that goes wrong ends the beat."""
@@ -96,6 +99,7 @@ class Coordinator:
 
     def stop(self) -> None:
         self._listener.close()
+        self._sweeper.stop()
         with self._outage.ridden_out():
             self._announcer.leave()
         self._engine.db.close()

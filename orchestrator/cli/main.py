@@ -62,6 +62,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Start runs by a clock: set, list, pause, fire, backfill and delete schedules.",
     ),
     "audit": ("orchestrator.cli.audit", "List what people did, newest first."),
+    "retention": ("orchestrator.cli.retention", "Say how long runs and histories are kept; see what holds."),
+    "gc": ("orchestrator.cli.gc", "Remove runs and histories that are older than they are to be kept."),
     "env": ("orchestrator.cli.env", "Print the URLs of the database and the broker."),
     "bench": ("orchestrator.cli.bench", "Measure the engine on this machine."),
 }

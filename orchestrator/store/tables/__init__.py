@@ -7,6 +7,7 @@ from orchestrator.store.tables.children import workflow_children
 from orchestrator.store.tables.definitions import apps, groups, packs, workflow_revisions, workflows
 from orchestrator.store.tables.hooks import hook_calls, hooks, metric_counts, metric_mark
 from orchestrator.store.tables.journal import workflow_journal
+from orchestrator.store.tables.retention import retention_rules, retention_turn
 from orchestrator.store.tables.runs import (
     HOLDS_SLOTS,
     WAITS_FOR_SLOTS,
@@ -39,6 +40,8 @@ __all__ = [
     "one_of",
     "packs",
     "pools",
+    "retention_rules",
+    "retention_turn",
     "run_events",
     "schedule_fires",
     "schedule_gaps",
