@@ -30,6 +30,7 @@ from orchestrator.services.actor import acting_user
 from orchestrator.services.bulk import Bulk, Verb
 from orchestrator.services.cancel import cancel
 from orchestrator.services.decide import decide
+from orchestrator.services.delete import delete
 from orchestrator.services.documents import document_of
 from orchestrator.services.engine import Engine
 from orchestrator.services.hold import hold, release
@@ -264,6 +265,10 @@ class Orchestrator(Packs, Schedules):
         """Let a held step go on. Raises `NotFound` and `Conflict`."""
         release(self.engine, id_of(run), step, reason=reason, actor=acting_user("python"))
 
+    def delete(self, run: RunHandle | str, *, reason: str | None = None) -> None:
+        """Remove a run that has ended, with the runs below it. Raises `NotFound` and `Conflict`."""
+        delete(self.engine, id_of(run), reason=reason, actor=acting_user("python"))
+
     def bulk(
         self,
         verb: Verb | str,
@@ -279,7 +284,7 @@ class Orchestrator(Packs, Schedules):
         dry_run: bool = False,
         **options: Any,
     ) -> Bulk:
-        """`cancel`, `pause`, `resume`, `retry` or `rerun` every run that `runs` would find; at least one filter.
+        """`cancel`, `pause`, `resume`, `retry`, `rerun` or `delete` every run `runs` would find; at least one filter.
 
         Without a `status`, those the verb is meant for. `options` are the verb's own. Run by run: one that refuses is
         among the `refused` and stops no other. `dry_run` only finds. Raises `NotFound` and `InvalidInput`.

@@ -37,7 +37,7 @@ CREATE TABLE retention_rules (
 CREATE TABLE retention_turn (
     one BOOLEAN NOT NULL,
     holder TEXT NOT NULL,
-    held_until TIMESTAMP WITH TIME ZONE NOT NULL,
+    free_at TIMESTAMP WITH TIME ZONE NOT NULL,
     CONSTRAINT retention_turn_pkey PRIMARY KEY (one),
     CONSTRAINT retention_turn_one_check CHECK (one)
 );

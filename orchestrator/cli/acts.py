@@ -16,7 +16,7 @@ from orchestrator.cli.output import note, print_json, print_json_stream
 from orchestrator.cli.preview import agreed, preview_json, print_preview
 from orchestrator.cli.session import find
 from orchestrator.config import SERVERS
-from orchestrator.errors import Conflict, InvalidInput, NotFound
+from orchestrator.errors import Conflict, InvalidInput, Locked, NotFound
 from orchestrator.services import bulk
 from orchestrator.services.bulk import Verb
 from orchestrator.services.engine import Engine
@@ -143,19 +143,27 @@ def _act(engine: Engine, run: str, act: Act) -> tuple[Exit, dict[str, Any]]:
         return _done(engine, run_id, act(engine, run_id, None))
     except NotFound as error:
         return Exit.NOT_FOUND, _refused(run_id, None, error)
-    except (Conflict, InvalidInput) as error:
-        return Exit.INVALID, _refused(run_id, read_status(engine.db, run_id) if run_id else None, error)
+    except (Conflict, InvalidInput, Locked) as error:
+        return Exit.INVALID, _refused(run_id, _status(engine, run_id) if run_id else None, error)
 
 
 def _item(engine: Engine, acted: bulk.Acted) -> tuple[Exit, dict[str, Any]]:
     if acted.error is None:
         return _done(engine, acted.run_id, acted.given)
-    return Exit.INVALID, _refused(acted.run_id, read_status(engine.db, acted.run_id), acted.error)
+    return Exit.INVALID, _refused(acted.run_id, _status(engine, acted.run_id), acted.error)
 
 
 def _done(engine: Engine, run_id: str, done: Done) -> tuple[Exit, dict[str, Any]]:
-    item: dict[str, Any] = {"id": run_id, "status": read_status(engine.db, run_id), "done": done.said, "error": None}
+    item: dict[str, Any] = {"id": run_id, "status": _status(engine, run_id), "done": done.said, "error": None}
     return Exit.OK, {**item, **done.more, "printed": done.printed}
+
+
+def _status(engine: Engine, run_id: str) -> str | None:
+    """None for a run that is no longer there."""
+    try:
+        return read_status(engine.db, run_id)
+    except NotFound:
+        return None
 
 
 def _refused(run_id: str | None, status: str | None, error: Exception | str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "workflows": ("orchestrator.cli.workflows", "List workflows by name, or show one."),
     "functions": ("orchestrator.cli.functions", "List the functions steps may call."),
     "start": ("orchestrator.cli.start", "Start a run."),
-    "runs": ("orchestrator.cli.runs", "List runs, newest first."),
+    "runs": ("orchestrator.cli.runs", "List runs, newest first; or delete, export or import some."),
     "show": ("orchestrator.cli.show", "Show a run, one of its steps, or the items of one."),
     "watch": ("orchestrator.cli.watch", "Watch a run until it ends."),
     "logs": ("orchestrator.cli.logs", "Show what a run's steps logged and printed."),

@@ -15,6 +15,7 @@ from orchestrator.cli.marks import Signs
 from orchestrator.cli.options import common, paged
 from orchestrator.cli.output import width_of
 from orchestrator.cli.session import open_database
+from orchestrator.cli.subcommands import Subcommands
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import ago, clean, one_line, parsed
 from orchestrator.domain.states import STEP_TERMINAL, RunStatus
@@ -33,12 +34,17 @@ _COLUMNS = (
 )
 
 
-@click.command()
+@click.group(cls=Subcommands, invoke_without_command=True, subcommand_metavar="[COMMAND]")
 @filtered
 @paged
 @common
-def runs(filters: RunFilters, limit: int, after: str | None, as_json: bool) -> None:
-    """List runs, newest first."""
+@click.pass_context
+def runs(ctx: click.Context, filters: RunFilters, limit: int, after: str | None, as_json: bool) -> None:
+    """List runs, newest first; or delete, export or import some."""
+    if ctx.invoked_subcommand is not None:
+        if filters != RunFilters() or after or as_json:
+            raise click.UsageError(f"Options of {ctx.invoked_subcommand} come after it.")
+        return
     with open_database() as db, db.transaction() as conn:
         page = list_runs(conn, filters, after, limit)
     show_page(

@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL, RunStatus
-from orchestrator.errors import Conflict, InvalidInput, NotFound, Problem
+from orchestrator.errors import Conflict, InvalidInput, Locked, NotFound, Problem
 from orchestrator.ids import new_id
 from orchestrator.services.cancel import cancel
+from orchestrator.services.delete import delete
 from orchestrator.services.pause import pause, resume
 from orchestrator.services.rerun import rerun
 from orchestrator.services.retry import retry
@@ -29,6 +30,7 @@ class Verb(StrEnum):
     RESUME = "resume"
     RETRY = "retry"
     RERUN = "rerun"
+    DELETE = "delete"
 
 
 # What a verb is meant for, when the filters name no status.
@@ -38,6 +40,7 @@ FITS: Mapping[Verb, frozenset[RunStatus]] = {
     Verb.RESUME: frozenset({RunStatus.PAUSED}),
     Verb.RETRY: frozenset({RunStatus.FAILED, RunStatus.CANCELED}),
     Verb.RERUN: RUN_TERMINAL,
+    Verb.DELETE: RUN_TERMINAL,
 }
 
 
@@ -47,6 +50,7 @@ ACTS: Mapping[Verb, Callable[..., Any]] = {
     Verb.RESUME: resume,
     Verb.RETRY: retry,
     Verb.RERUN: rerun,
+    Verb.DELETE: delete,
 }
 
 
@@ -107,8 +111,7 @@ def find(db: Database, verb: Verb, filters: RunFilters) -> Found:
     """
     if filters == RunFilters():
         raise InvalidInput([Problem("", "name at least one filter")], verb)
-    if not filters.statuses:
-        filters = replace(filters, statuses=sorted(FITS[verb]))
+    filters = meant(verb, filters)
     ids: list[str] = []
     counts: Counter[str] = Counter()
     for page in _pages(db, filters):
@@ -117,6 +120,13 @@ def find(db: Database, verb: Verb, filters: RunFilters) -> Found:
     with db.transaction() as conn:
         first = [get_run(conn, id) for id in ids[:_FIRST]]
     return Found(new_id(), verb, ids, dict(sorted(counts.items())), first)
+
+
+def meant(verb: Verb, filters: RunFilters) -> RunFilters:
+    """The filters, and what the verb is meant for where they name no status. A run below another goes with that."""
+    if verb is Verb.DELETE:
+        filters = replace(filters, roots_only=True)
+    return filters if filters.statuses else replace(filters, statuses=sorted(FITS[verb]))
 
 
 def _pages(db: Database, filters: RunFilters) -> Iterator[list[tuple[str, RunStatus]]]:
@@ -135,5 +145,5 @@ def each(run_ids: Iterable[str], act: Callable[[str], Any]) -> Iterator[Acted]:
     for run_id in run_ids:
         try:
             yield Acted(run_id, act(run_id))
-        except (Conflict, InvalidInput, NotFound) as error:
+        except (Conflict, InvalidInput, Locked, NotFound) as error:
             yield Acted(run_id, error=str(error))

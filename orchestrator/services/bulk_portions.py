@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.ids import new_id
-from orchestrator.services.bulk import FITS, Acted, Verb, each
+from orchestrator.services.bulk import Acted, Verb, each, meant
 from orchestrator.store.db import Database
 from orchestrator.store.reads import RunFilters
 from orchestrator.store.reads.audit import targets_of_bulk
@@ -76,4 +76,4 @@ def fitting(verb: Verb, filters: RunFilters) -> RunFilters:
     given = replace(filters, app=None, statuses=(), tags=tuple(filters.tags), ids=tuple(filters.ids))
     if given == RunFilters() and not filters.statuses:
         raise InvalidInput([Problem("", "choose runs, or name at least one filter: all runs are never meant")], verb)
-    return filters if filters.statuses else replace(filters, statuses=sorted(FITS[verb]))
+    return meant(verb, filters)

@@ -108,10 +108,10 @@ def page_of_runs(conn: Connection, workflow_id: str, before: str, limit: int) ->
 
 
 _TAKE = text("""
-INSERT INTO retention_turn AS t (one, holder, held_until)
+INSERT INTO retention_turn AS t (one, holder, free_at)
 VALUES (true, :holder, orchestrator_now() + make_interval(secs => :seconds))
-ON CONFLICT (one) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-WHERE t.held_until <= orchestrator_now() OR t.holder = excluded.holder RETURNING one
+ON CONFLICT (one) DO UPDATE SET holder = excluded.holder, free_at = excluded.free_at
+WHERE t.free_at <= orchestrator_now() OR t.holder = excluded.holder RETURNING one
 """)
 
 

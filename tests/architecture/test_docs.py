@@ -59,6 +59,8 @@ def _fault(line: str) -> str | None:
                 return f"there is no option {word}"
         elif isinstance(command, click.Group) and word != "COMMAND":
             found = command.get_command(context, word)
+            if found is None and command.invoke_without_command:
+                continue  # the value of an option of its own
             if found is None:
                 return f"there is no command {word}"
             command, context = found, click.Context(found, parent=context)

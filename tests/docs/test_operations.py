@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, create_engine, text
 
 from orchestrator.services.pause import pause, resume
 from orchestrator.store.db import Database
@@ -17,7 +16,6 @@ from tests.documents import document, step
 from tests.hands import Hands
 
 PAGE = page("docs/operations.md")
-TABLES = ("workflow_runs", "workflow_run_steps", "workflow_step_attempts", "step_logs", "run_events")
 VIEWS = [
     *(ROOT / "orchestrator" / "cli" / name for name in ("steplines.py", "summary.py")),
     ROOT / "orchestrator" / "domain" / "words.py",
@@ -28,37 +26,6 @@ VIEWS = [
 def sql(kind: str) -> str:
     (block,) = [body for info, body in PAGE.blocks() if info == f"sql {kind}"]
     return block
-
-
-def counts(conn: Connection) -> dict[str, int]:
-    return {table: conn.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() for table in TABLES}
-
-
-def test_the_statements_for_old_runs_delete_them_with_all_that_is_theirs_and_nothing_else(db: Database) -> None:
-    hands = Hands(db)
-    for _ in range(2):
-        hands.start(document(step("a"), step("b", "a"), on_finish={"function": "ok"}))
-        hands.work()
-    with db.transaction() as conn:
-        conn.execute(text("INSERT INTO step_logs (run_id, step_id, attempt, at, stream, level, message)"
-                          " SELECT run_id, id, 1, now(), 'log', 'INFO', 'x' FROM workflow_run_steps"))  # fmt: skip
-        before = counts(conn)
-        conn.execute(text("UPDATE workflow_runs SET finished_at = now() - interval '91 days'"
-                          " WHERE id = (SELECT min(id::text)::uuid FROM workflow_runs)"))  # fmt: skip
-    hands.start(document(step("open"), name="open"))
-    with db.transaction() as conn:
-        opened = {table: count - before[table] for table, count in counts(conn).items()}
-    _run_as_psql_does(db, sql("retention"))
-    with db.transaction() as conn:
-        assert counts(conn) == {table: before[table] // 2 + opened[table] for table in TABLES}
-    assert min(before.values()) >= 2
-
-
-def _run_as_psql_does(db: Database, statements: str) -> None:
-    engine = create_engine(db.engine.url, isolation_level="AUTOCOMMIT")  # BEGIN and COMMIT are among them
-    with engine.connect() as conn:
-        conn.exec_driver_sql(statements)
-    engine.dispose()
 
 
 def test_the_rights_the_page_names_are_enough_to_run_workflows(db: Database) -> None:

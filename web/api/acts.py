@@ -10,6 +10,7 @@ from marshmallow import fields
 from orchestrator.domain.roles import Role
 from orchestrator.domain.states import StepStatus
 from orchestrator.services.cancel import cancel
+from orchestrator.services.delete import delete
 from orchestrator.services.hold import hold, release
 from orchestrator.services.mark import mark
 from orchestrator.services.pause import pause, resume
@@ -78,6 +79,24 @@ def cancel_run(query: dict[str, Any], body: dict[str, Any], run_id: str) -> Resp
     check_acts_on(run_id)
     cancel(engine(), run_id, actor=actor(), **body)
     return _after(run_id)
+
+
+class DeleteQuery(Strict):
+    """Why."""
+
+    reason = Text(load_default=None, metadata={"description": "Why, for the audit log."})
+
+
+@acts.add("DELETE", "/runs/<run_id>", Role.ADMIN, None, status=204, query=DeleteQuery, refused=(404, 409))
+def delete_run(query: dict[str, Any], run_id: str) -> Response:
+    """Remove a run that has ended
+
+    With all that is its own, and the runs below it. The audit log keeps what people did to it; its idempotency key is
+    free again. 409: it is open, or a run below it is, or it is itself below another.
+    """
+    check_acts_on(run_id)
+    delete(engine(), run_id, reason=query["reason"], actor=actor())
+    return Response(status=204)
 
 
 @acts.post("/runs/<run_id>/pause", ActedShape, body=ReasonBody, **_ACTING)

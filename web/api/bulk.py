@@ -20,7 +20,7 @@ from web.api.noun import Noun, answered
 from web.api.runs import RunsQuery, filters_of
 from web.api.shapes.acts import BulkShape
 from web.application import database, engine
-from web.auth import actor
+from web.auth import actor, check_role
 
 bulk = Noun("bulk", "One verb on every run that filters find.")
 
@@ -55,11 +55,14 @@ class BulkBody(RerunBody):
 def act(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """Act on every run that filters find
 
-    `cancel`, `pause`, `resume`, `retry` or `rerun`. Without a status the filters find the runs that the verb is meant
-    for. Ask with `preview` first, and with the `count` it gave then. Runs are acted on one by one, newest first: one
-    that refuses is told among the `items`, and stops no other. A request acts on 5,000 runs at most.
+    `cancel`, `pause`, `resume`, `retry`, `rerun`, or for an admin `delete`. Without a status the filters find the runs
+    that the verb is meant for. Ask with `preview` first, and with the `count` it gave then. Runs are acted on one by
+    one, newest first: one that refuses is told among the `items`, and stops no other. A request acts on 5,000 runs at
+    most.
     """
     verb = Verb(body["verb"])
+    if verb is Verb.DELETE:
+        check_role(Role.ADMIN)
     _check_options(verb, body)
     found = find(database(), verb, _filters(body["filters"]))
     if body["preview"]:

@@ -16,7 +16,8 @@ from orchestrator.services.bulk import ACTS, Verb
 from orchestrator.services.bulk_portions import act_on_portion, preview
 from orchestrator.store.reads import RunFilters
 from web.application import database, engine
-from web.auth import actor
+from web.auth import actor, current_identity
+from web.errors import Forbidden
 from web.pages.forms import whole_number
 from web.pages.frame import needs, page_blueprint, render, scope
 from web.pages.run_query import RunQuery
@@ -31,6 +32,7 @@ WORDS: Mapping[Verb, str] = {
     Verb.RESUME: "The runs go on.",
     Verb.RETRY: "Failed and canceled steps, and what depended on them, run again; succeeded ones do not.",
     Verb.RERUN: "Each run starts once more as a new run, with the same input.",
+    Verb.DELETE: "They are removed with steps, logs and history, and the runs below them. Nothing brings them back.",
 }
 
 
@@ -73,6 +75,8 @@ def _asked() -> tuple[Verb, RunQuery, list[str]]:
     verb = request.values.get("verb", "")
     if verb not in frozenset(map(str, Verb)):
         raise NotFound(f"there is no act '{verb}' on many runs")
+    if Verb(verb) is Verb.DELETE and current_identity().role < Role.ADMIN:
+        raise Forbidden(f"this takes the role {Role.ADMIN}")
     return Verb(verb), RunQuery.of(request.args), [id for id in request.values.getlist("run") if is_id(id)]
 
 

@@ -27,12 +27,12 @@ retention_rules = Table(
     ),
 )
 
-# Which coordinator removes what is old, and until when no other does.
+# Which coordinator removes what is old, and when another may.
 retention_turn = Table(
     "retention_turn",
     metadata,
     Column("one", Boolean, primary_key=True),
     Column("holder", Text, nullable=False),
-    Column("held_until", Instant, nullable=False),
+    Column("free_at", Instant, nullable=False),
     CheckConstraint("one", name="one"),
 )

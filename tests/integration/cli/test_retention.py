@@ -66,7 +66,10 @@ def test_runs_of_an_age_go_without_a_rule_when_somebody_agrees(cli: Cli, old: li
     said = cli("gc", "--older-than", "0s", "--workflow", "one", "--status", "failed", "--yes")
     assert "0 runs removed" in said.err
     said = cli("gc", "--older-than", "0s", "--status", "failed", "--yes", "--reason", "tidy")
-    assert (said.code, said.out.split()) == (0, ["WORKFLOW", "APP", "STATUS", "RUNS", "fails", "default", "failed", "1"])
+    assert (said.code, said.out.split()) == (
+        0,
+        ["WORKFLOW", "APP", "STATUS", "RUNS", "fails", "default", "failed", "1"],
+    )
     assert "1 run removed" in said.err
     assert left(cli) == [*old[:2], old[3]]
     for wrong in (["--older-than", "30"], ["--workflow", "one"], ["--older-than", "1d", "--status", "running"]):
@@ -105,3 +108,19 @@ SELECT now() - make_interval(days => n), 'old', 'x', 'run', 'x' FROM generate_se
     assert "audit_log" in cli("retention", "set", "--what", "audit_log", "--keep", "10d").out
     assert cli("gc", "--json").json["histories"]["audit_log"] == 11
     assert entries() == 9
+
+
+def test_chosen_runs_are_deleted(cli: Cli, hands: Hands, old: list[str]) -> None:
+    shown = cli("runs", "delete", "--workflow", "one", "--dry-run")
+    assert shown.out.startswith("3 runs to delete: 3 succeeded")
+    assert cli("runs", "delete", old[0], "--reason", "test").out == f"{old[0]} is removed\n"
+    assert cli("runs", "delete", old[0]).code == 3
+    waiting = hands.start(ONE)
+    said = cli("runs", "delete", waiting)
+    assert (said.code, "only one that has ended can be removed" in said.err) == (2, True)
+    items = cli("runs", "delete", "--workflow", "one", "--yes", "--json").json["items"]
+    assert [(item["id"], item["status"], item["done"]) for item in items] == [
+        (run_id, None, "is removed") for run_id in (old[3], old[1])
+    ]
+    assert left(cli) == [old[2], waiting]
+    assert cli("runs", "--status", "failed", "delete", old[2]).code == 2

@@ -15,11 +15,13 @@ from sqlalchemy.engine import make_url
 from orchestrator.config import Config
 from orchestrator.domain.definition import Retry
 from orchestrator.functions import make_spec
+from orchestrator.ids import new_ids
 from orchestrator.services.claim import prepare
 from orchestrator.store.db import Database
 from orchestrator.store.migrate import upgrade
 from tests.documents import document, step
 from tests.hands import Hands
+from tests.integration.reads.rows import add_run, add_workflow
 from tests.integration.workers.fleet import Fleet
 from tests.integration.workers.forks import ROOT
 from tests.support import wait_for
@@ -138,6 +140,22 @@ def test_three_beats_do_no_harm(fleet: Fleet) -> None:
         assert fleet.ended(run_id)["output"] == {"a": 2}
         assert fleet.tried(run_id, "a") == ["timed_out", "succeeded"]
     assert not any("Traceback" in beat.said() for beat in beats)
+
+
+def test_of_two_beats_one_removes_what_is_old_and_says_so(fleet: Fleet) -> None:
+    with fleet.engine.db.transaction() as conn:
+        revision = add_workflow(conn)
+        old = [add_run(conn, revision, id=id, root_id=id) for id in new_ids(120)]
+        conn.execute(text("INSERT INTO retention_rules (what, keep_newest, changed_by) VALUES ('runs', 1, 'test')"))
+    beats = [fleet.beat(GC_SECONDS="0.2") for _ in range(2)]
+    wait_for(lambda: [row.id for row in fleet.rows("SELECT id FROM workflow_runs")] == old[-1:])
+    assert [beat.stop() for beat in beats] == [0, 0]
+    told = [beat.said() for beat in beats]
+    assert "Traceback" not in "".join(told)
+    (row,) = fleet.rows(
+        "SELECT actor, sum((data ->> 'runs')::int) AS runs FROM audit_log WHERE action = 'gc' GROUP BY 1"
+    )
+    assert (row.actor, row.runs) == ("engine", 119)
 
 
 def test_a_backlog_on_the_workers_does_not_starve_the_coordinator(fleet: Fleet) -> None:

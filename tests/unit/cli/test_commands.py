@@ -23,7 +23,8 @@ WITHOUT_JSON = {
     "token",
     "hook",
     "schedule",
-}  # of the last five the commands in them have it
+    "retention",
+}  # of the last six the commands in them have it
 
 
 def command(name: str) -> click.Command:

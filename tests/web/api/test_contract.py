@@ -154,6 +154,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         conflict=lambda api: ("/runs/bulk", {"verb": "pause", "filters": FILTER, "count": 7}),
     ),
     ("GET", RUN): Sample(),
+    ("DELETE", RUN): Sample(run=over, conflict=of_run(started, "")),
     ("GET", f"{RUN}/steps"): Sample(),
     ("GET", f"{RUN}/steps/{{step}}"): Sample(run=coded),
     ("GET", f"{RUN}/steps/{{step}}/items"): Sample(),
