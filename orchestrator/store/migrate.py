@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,15 +14,24 @@ from alembic import command
 from alembic.config import Config as AlembicConfig
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
-from orchestrator.errors import Unreachable
+from orchestrator.errors import Locked, Unreachable
+from orchestrator.store.faults import one_line, sqlstate
 
 # The revisions: beside the package in a checkout as in site-packages; a `migrations` of the user's is not meant.
 SCRIPTS = Path(__file__).resolve().parents[2] / "migrations"
 _LOCK = 0x6F726368  # "orch": one upgrade at a time
+_POLL_SECONDS = 0.2
+# What waits behind a lock that a revision waits for waits as long: no longer than a request may take.
+_LOCK_SECONDS = 1.0
+_PAUSE_SECONDS = 2.0
+_PATIENCE_SECONDS = 600.0
+_LOCK_TAKEN = ("55P03", "40P01")  # lock_timeout ran out; a deadlock, whose victim we were
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +57,49 @@ class SchemaState:
         return f"the database is {at}; to do: {', '.join(self.pending)} (run `orchestrator db upgrade`)"
 
 
-def upgrade(url: str) -> list[str]:
+def upgrade(url: str, *, patience: float = _PATIENCE_SECONDS) -> list[str]:
     """Bring the database to the latest revision; the revisions run, oldest first.
 
-    Safe to run from several machines at once. Raises `Unreachable`.
+    Safe to run from several machines at once, and while the orchestrator works: a revision waits for a lock for a
+    second, lets those go on that wait behind it, and tries again. Raises `Unreachable`, and `Locked` after `patience`
+    seconds of trying.
     """
     with _connected(url) as engine, engine.connect() as guard, guard.begin():
         # In a transaction of its own: revisions commit one by one, and PgBouncer may pool by transaction.
-        guard.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        _take_turn(guard)
         with engine.connect() as conn:
+            event.listen(conn, "begin", _limit_locks)
             pending = _state(conn).pending
             conn.rollback()
             if pending:
-                command.upgrade(_alembic(conn), "head")
+                _upgrade(conn, time.monotonic() + patience)
     return list(pending)
+
+
+def _take_turn(guard: Connection) -> None:
+    """Not by a statement that waits: who builds an index concurrently would wait for that statement."""
+    while not guard.execute(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": _LOCK}).scalar_one():
+        time.sleep(_POLL_SECONDS)
+
+
+def _limit_locks(conn: Connection) -> None:
+    conn.exec_driver_sql(f"SET LOCAL lock_timeout = {round(_LOCK_SECONDS * 1000)}")
+
+
+def _upgrade(conn: Connection, ends: float) -> None:
+    """What is done is committed revision by revision, and not done again."""
+    while True:
+        try:
+            command.upgrade(_alembic(conn), "head")
+            return
+        except DBAPIError as error:
+            if sqlstate(error) not in _LOCK_TAKEN:
+                raise
+            conn.rollback()
+            if time.monotonic() > ends:
+                raise Locked(f"{one_line(error)}: a long transaction holds what an upgrade needs") from error
+            log.warning("a table is in use (%s): the upgrade goes on in a moment", one_line(error))
+        time.sleep(_PAUSE_SECONDS)
 
 
 def check(url: str, *, timeout: float = 10) -> SchemaState:
