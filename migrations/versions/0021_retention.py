@@ -1,7 +1,7 @@
 """How long what has ended is kept.
 
 Revision ID: 0021
-Revises: 0019
+Revises: 0020
 Create Date: 2026-11-30
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from alembic import op
 
 revision = "0021"
-down_revision = "0019"
+down_revision = "0020"
 branch_labels = None
 depends_on = None
 
