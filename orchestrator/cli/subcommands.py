@@ -9,6 +9,8 @@ import click
 
 COMMANDS = {
     "delete": ("orchestrator.cli.delete", "Remove runs that have ended."),
+    "export": ("orchestrator.cli.export_runs", "Write runs down as lines of JSON, with all that is theirs."),
+    "import": ("orchestrator.cli.import_runs", "Bring in runs that were exported elsewhere, to look at them."),
 }
 
 

@@ -92,7 +92,7 @@ def store_document(
     latest = workflows.latest_revision(conn, workflow.id)
     if latest is not None and latest.content_hash == content_hash:
         return latest.number, latest.id, False
-    number = workflow.latest_revision + 1
+    number = workflows.next_number(conn, workflow.id)
     return number, workflows.add_revision(conn, workflow.id, name, number, document, content_hash), True
 
 

@@ -15,6 +15,7 @@ _NOT_ALLOWED = "42501"
 _LOCKED = "55P03"  # lock_not_available: lock_timeout ran out
 # What the statement is not to blame for: rolled back for others' sake, out of memory, disk or connections, canceled
 # (a statement_timeout among them), shutting down, input and output; and a primary that has just become a standby.
+_REJECTED = ("22", "23")  # values that are none of their type; rows that break a rule
 _TROUBLES = ("40", "53", "57", "58", "25006")
 
 
@@ -28,6 +29,18 @@ def told_in_words() -> Iterator[None]:
         if told is None:
             raise
         raise told from error
+
+
+@contextmanager
+def rejected() -> Iterator[list[DBAPIError]]:
+    """What is entered may try to store what cannot be: the error that stopped it is in the list afterwards."""
+    told: list[DBAPIError] = []
+    try:
+        yield told
+    except DBAPIError as error:
+        if not (sqlstate(error) or "").startswith(_REJECTED):
+            raise
+        told.append(error)
 
 
 def in_words(error: DBAPIError | DriverError, *, lost: bool) -> OrchestratorError | None:

@@ -107,8 +107,7 @@ def remove_trees(conn: Connection, keep: Mapping[str, float]) -> Removed:
         return Removed()
     trees = _trees(conn, roots, keep)
     ids = [id for tree in trees.values() for id in tree]
-    rows = sum(_delete(conn, ids)) if ids else 0
-    return Removed(list(trees), len(ids), rows)
+    return Removed(list(trees), len(ids), sum(_delete(conn, ids)) if ids else 0)
 
 
 def _trees(conn: Connection, roots: Sequence[str], keep: Mapping[str, float]) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, select, text
+from sqlalchemy import Connection, Row, func, select, text
 
 from orchestrator.domain.near import did_you_mean
 from orchestrator.errors import NotFound
@@ -180,11 +180,21 @@ def find_owner(conn: Connection, app: str | None, group: str | None) -> Owner:
     return Owner("group", found.id, found.name)
 
 
+_LATEST = text("""
+SELECT v.id, v.number, v.content_hash FROM workflows w
+JOIN workflow_revisions v ON v.workflow_id = w.id AND v.number = w.latest_revision WHERE w.id = :id
+""")
+
+
 def latest_revision(conn: Connection, workflow_id: str) -> Row[str, int, str] | None:
-    """Number and hash of the newest revision."""
-    newest = select(workflow_revisions.c.id, workflow_revisions.c.number, workflow_revisions.c.content_hash)
-    newest = newest.where(workflow_revisions.c.workflow_id == workflow_id)
-    return conn.execute(newest.order_by(workflow_revisions.c.number.desc()).limit(1)).first()
+    """Id, number and hash of the latest revision."""
+    return conn.execute(_LATEST, {"id": workflow_id}).first()
+
+
+def next_number(conn: Connection, workflow_id: str) -> int:
+    """The number of the next revision: above the latest, and above those that were imported."""
+    highest = select(func.max(workflow_revisions.c.number)).where(workflow_revisions.c.workflow_id == workflow_id)
+    return int(conn.execute(highest).scalar() or 0) + 1
 
 
 _ADD_REVISION = text("""

@@ -14,13 +14,14 @@ function of a code-first workflow needs no database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, overload
 
 from orchestrator.replay.rehearsal.check import HistoryDiffers, Replayed
 from orchestrator.replay.rehearsal.check import check as check_history
+from orchestrator.replay.rehearsal.exported import read_histories
 from orchestrator.replay.rehearsal.results import Call, Cancel, CodeResult, Signal, seconds_of
 from orchestrator.replay.rehearsal.stage import Stuck
 from orchestrator.services.engine import Settings
@@ -42,6 +43,7 @@ __all__ = [
     "Stuck",
     "cancel",
     "load_document",
+    "histories",
     "replay",
     "run",
     "sandbox",
@@ -119,3 +121,8 @@ def replay(history: Mapping[str, Any] | str | Path, workflow: Code) -> Replayed:
     Raises `HistoryDiffers`, which names the first entry that the code does not ask for, and where each of them is.
     """
     return check_history(history, workflow)
+
+
+def histories(path: str | Path) -> Iterator[Mapping[str, Any]]:
+    """The histories of the code-first runs in a file of `orchestrator runs export`, as `replay` takes them."""
+    return read_histories(Path(path))
