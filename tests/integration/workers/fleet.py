@@ -73,6 +73,7 @@ class Fleet:
     folder: Path
     forks: Forks
     processes: list[Process] = field(default_factory=list)
+    home: Path = ROOT  # where workers are started: their functions are found from there
     _clocks: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -141,7 +142,7 @@ class Fleet:
         own = {f"ORCHESTRATOR_{name}": value for name, value in settings.items() if name.isupper()}
         env = {**os.environ, **self.environment, **own}
         argv = ["-A", app, program, *options]
-        started = _execute(argv, env, log) if "gevent" in options else self.forks.start(argv, env, log)
+        started = _execute(argv, env, log) if "gevent" in options else self.forks.start(argv, env, log, self.home)
         self.processes.append(Process(started, log))
         return self.processes[-1]
 

@@ -51,9 +51,9 @@ class Forks:
             self._process = subprocess.Popen(program, cwd=ROOT, pass_fds=[theirs.fileno()], start_new_session=True)
         self._answers = self._socket.makefile()
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str], log: Path) -> Forked:
-        """A process of launch.py with these arguments that writes to `log`."""
-        return Forked(self, self.ask(argv=list(argv), env=dict(env), log=str(log)))
+    def start(self, argv: Sequence[str], env: Mapping[str, str], log: Path, folder: Path = ROOT) -> Forked:
+        """A process of launch.py with these arguments, in a folder, that writes to `log`."""
+        return Forked(self, self.ask(argv=list(argv), env=dict(env), log=str(log), folder=str(folder)))
 
     def ask(self, **question: Any) -> Any:
         self._socket.sendall(json.dumps(question).encode() + b"\n")
@@ -117,9 +117,10 @@ def _end(ends: dict[int, int | None], pid: int) -> int | None:
     return ends[pid]
 
 
-def become(argv: Sequence[str], env: Mapping[str, str], log: str) -> None:
+def become(argv: Sequence[str], env: Mapping[str, str], log: str, folder: str) -> None:
     """Be what starting launch.py makes."""
     os.setsid()
+    os.chdir(folder)
     nothing, output = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for fd, taken in enumerate((nothing, output, output)):
         os.dup2(taken, fd)
