@@ -28,5 +28,5 @@ def follower(
     monkeypatch.chdir(folder)
     monkeypatch.setenv("DATABASE_URL", database_url)
     monkeypatch.setenv("REDIS_URL", broker_url)
-    yield Follower(fleet, folder, monkeypatch)
+    yield Follower(fleet, folder)
     fleet.end()

@@ -5,8 +5,8 @@ Of a page's blocks these are followed:
 - a block with `title="FILE"` is written to that file, and a test in it is run when the page calls `pytest FILE`;
 - of a `console` block, lines with `$ ` are typed, and the lines behind one are what it prints: each of them, in this
   order, among others. Ids, times, durations and process numbers may differ; `...` stands for anything;
-- `orchestrator up` in an `sh` block (re)starts a worker and a beat with the variables before it. Nothing else in an `sh`
-  block is typed: a person reads it.
+- in an `sh` block, `orchestrator up` (re)starts a worker and a beat with the variables before it, and `orchestrator worker` and
+  `orchestrator beat` start one more. Nothing else in an `sh` block is typed: a person reads it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import os
 import re
 import shlex
 import subprocess
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-
-import pytest
 
 from orchestrator.cli.main import run
 from tests.architecture.pages import Page
@@ -31,14 +30,25 @@ _TITLE = re.compile(r'title="([^"]+)"')
 _VARIABLES = re.compile(r"^((?:[A-Z_]+=\S+ )*)(.*)$")
 _KEEP = re.compile(r"^([A-Z]+)=\$\((.+)\)$")
 # Commands that change nothing, and may be typed again until they show what is to be seen.
-_LOOKS = ("show", "runs", "logs", "workers", "approvals", "schedule list", "schedule show", "schedule fires", "db check", "pools")
+_LOOKS = (
+    "show",
+    "runs",
+    "logs",
+    "workers",
+    "approvals",
+    "schedule list",
+    "schedule show",
+    "schedule fires",
+    "db check",
+    "pools",
+)
 _VARYING = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "TIME"),
     (r"\b\d\d:\d\d:\d\d(\.\d+)?", "TIME"),
     (r"\b\d+(\.\d+)? (ms|s|min|h|d)\b", "LONG"),
     (r"\b[A-Za-z][\w.-]*:\d{2,}\b", "PROCESS"),
-    (r"\b(line|pid) \d+", r"\1 N"),
+    (r"\b(line|pid|process|revision) \d+", r"\1 N"),
     (r"\s+", " "),
 )
 
@@ -46,11 +56,11 @@ _VARYING = (
 class Follower:
     """Follows pages in `folder`, with the processes of `fleet`."""
 
-    def __init__(self, fleet: Fleet, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, fleet: Fleet, folder: Path) -> None:
         self.fleet, self.folder = fleet, folder
         self.worker: Process | None = None
-        self._beat: Process | None = None
-        self._patch = patch
+        self.beat: Process | None = None
+        self.before_start: Callable[[], object] = lambda: None
         self._kept: dict[str, str] = {}
 
     def follow(self, page: Page, section: str | None = None) -> int:
@@ -71,18 +81,34 @@ class Follower:
         return 0
 
     def _up(self, line: str) -> None:
-        found = _VARIABLES.match(line)
-        if found is None or found[2] != "orchestrator up":
-            return
+        found = _VARIABLES.match(line.strip())
+        assert found is not None
         given = dict(part.split("=", 1) for part in found[1].split())
-        self.start(**{name.removeprefix("ORCHESTRATOR_"): value for name, value in given.items()})
+        settings = {name.removeprefix("ORCHESTRATOR_"): value for name, value in given.items()}
+        if found[2] == "orchestrator up":
+            self.stop()
+            self.start(**settings)
+        elif found[2] in ("orchestrator worker", "orchestrator beat"):
+            self.more(found[2].split()[1], **settings)
 
     def start(self, **settings: str) -> None:
-        """A worker of all queues and a beat; a worker that is there is stopped before."""
-        if self.worker is not None:
+        """A worker and, where there is none, a beat."""
+        self.before_start()
+        self.more("worker", **settings)
+        if self.beat is None:
+            self.more("beat")
+
+    def more(self, kind: str, **settings: str) -> None:
+        """One more process."""
+        if kind == "worker":
+            self.worker = self.fleet.worker(**{"QUEUES": "*", **settings})
+        else:
+            self.beat = self.fleet.beat()
+
+    def stop(self) -> None:
+        """End the worker in good order, if there is one."""
+        if self.worker is not None and self.worker.popen.poll() is None:
             self.worker.stop()
-        self.worker = self.fleet.worker(**{"QUEUES": "*", **settings})
-        self._beat = self._beat or self.fleet.beat()
 
     def _console(self, body: str) -> int:
         typed = [(lines[0], lines[1:]) for lines in (part.splitlines() for part in body.split("$ ")) if lines]
