@@ -5,8 +5,8 @@ Of a page's blocks these are followed:
 - a block with `title="FILE"` is written to that file, and a test in it is run when the page calls `pytest FILE`;
 - of a `console` block, lines with `$ ` are typed, and the lines behind one are what it prints: each of them, in this
   order, among others. Ids, times, durations and process numbers may differ; `...` stands for anything;
-- in an `sh` block, `orchestrator up` (re)starts a worker and a beat with the variables before it, and `orchestrator worker` and
-  `orchestrator beat` start one more. Nothing else in an `sh` block is typed: a person reads it.
+- in an `sh` block, `orchestrator up` (re)starts a worker and a beat with the variables before it; `orchestrator worker`
+  and `orchestrator beat` start one more. Nothing else in an `sh` block is typed: a person reads it.
 """
 
 from __future__ import annotations
