@@ -59,7 +59,7 @@ class Page:
 
 def anchor(title: str) -> str:
     """The anchor that GitHub gives to a heading."""
-    plain = re.sub(r"[`*_]", "", title).strip().lower()
+    plain = re.sub(r"[`*]", "", title).strip().lower()
     return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
 
 

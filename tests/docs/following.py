@@ -4,7 +4,8 @@ Of a page's blocks these are followed:
 
 - a block with `title="FILE"` is written to that file, and a test in it is run when the page calls `pytest FILE`;
 - of a `console` block, lines with `$ ` are typed, and the lines behind one are what it prints: each of them, in this
-  order, among others. Ids, times, durations and process numbers may differ; `...` stands for anything;
+  order, among others. Ids, times, durations and process numbers may differ; `...` stands for
+  other lines, and at the end of a line for its rest;
 - in an `sh` block, `orchestrator up` (re)starts a worker and a beat with the variables before it; `orchestrator worker`
   and `orchestrator beat` start one more. Nothing else in an `sh` block is typed: a person reads it.
 """
@@ -165,4 +166,9 @@ def _alike(line: str) -> str:
 def _all_in(expected: list[str], said: list[str]) -> bool:
     """Whether the expected lines are among those that were said, in their order."""
     left = iter(said)
-    return all(line == "..." or line in left for line in expected)
+    return all(line == "..." or any(_is_like(line, one) for one in left) for line in expected)
+
+
+def _is_like(expected: str, said: str) -> bool:
+    """`...` at the end of a line stands for its rest."""
+    return said.startswith(expected[:-3]) if expected.endswith("...") else said == expected

@@ -1,4 +1,4 @@
-"""The tutorial is followed from its beginning to its end, on real servers."""
+"""The quick start and the tutorial are followed from beginning to end, on real servers."""
 
 from __future__ import annotations
 
@@ -6,5 +6,6 @@ from tests.architecture.pages import page
 from tests.docs.following import Follower
 
 
-def test_the_tutorial_does_what_it_says(follower: Follower) -> None:
+def test_the_quick_start_and_the_tutorial_do_what_they_say(follower: Follower) -> None:
+    assert follower.follow(page("docs/quickstart.md")) == 2
     assert follower.follow(page("docs/tutorial.md")) >= 30
