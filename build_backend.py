@@ -39,9 +39,13 @@ def build_wheel(wheel_directory: str, config_settings: _Settings = None, metadat
 
 def build_site(folder: Path = _ROOT / "web" / "site") -> None:
     """Raises `CalledProcessError` when a page has a dead link, a missing anchor, or no place in the navigation."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    # Not --quiet: what it does not say it does not count as a warning either.
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     subprocess.run(command, cwd=_ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True)
 
 
 if __name__ == "__main__":
-    build_site()
+    try:
+        build_site()
+    except subprocess.CalledProcessError as error:
+        sys.exit(error.returncode)

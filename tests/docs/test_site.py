@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+import build_backend
 import web.docs
 from build_backend import build_site
 from orchestrator.config import Config
@@ -54,6 +57,22 @@ def test_every_page_is_there_and_asks_for_nothing_from_elsewhere(site: Path) -> 
         assert not re.search(r"<script>|<style|<[a-z][^>]* (?:style|on\w+)=", text), page
 
 
+def test_dead_links_missing_anchors_and_unlisted_pages_fail_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ROOT / "docs" / "site", tmp_path / "docs" / "site")
+    settings = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[0]
+    (tmp_path / "mkdocs.yml").write_text(f"{settings}\nnav: [index.md]\n")
+    (tmp_path / "CHANGELOG.md").write_text("# Changes\n")
+    (tmp_path / "docs" / "index.md").write_text("# Title\n\n[dead](no.md) and [missing](#no)\n")
+    (tmp_path / "docs" / "unlisted.md").write_text("# Unlisted\n")
+    monkeypatch.setattr(build_backend, "_ROOT", tmp_path)
+    with pytest.raises(subprocess.CalledProcessError):
+        build_site(tmp_path / "built")
+    said = capfd.readouterr().err
+    assert [word for word in ("'no.md'", "'#no'", "unlisted.md") if word not in said] == []
+
+
 def test_diagrams_are_drawn_as_the_pages_have_them() -> None:
     folder = ROOT / "docs" / "site"
     made = runpy.run_path(str(folder / "diagrams.py"))["pictures"]()
@@ -69,7 +88,7 @@ def test_a_reader_finds_words_and_reads_on_in_both_schemes(browser: Browser, add
     page.keyboard.type("jitter")
     page.locator(".md-search-result__item a").first.click()
     expect(page.locator("article mark").first).to_be_visible()
-    for name in ("definition", "states"):
+    for name in ("quickstart", "states"):
         reader.open(f"/docs/{name}.html")
         reader.check_access()
     expect(page.locator("svg.diagram").first).to_be_visible()
