@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.blobstore import blobs_of
 from orchestrator.config import Config
 from orchestrator.functions import load_modules, registry
 from orchestrator.services.documents import document_limits
@@ -35,6 +36,7 @@ def make_engine(
         _transport(config),
         settings_of(config),
         starts=Gathered(_GATHER_SECONDS),
+        blobs=blobs_of(config),
         secrets=config.secrets if load_functions else {},
         ring=Ring(config.notify),
     )

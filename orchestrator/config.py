@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import os
 import re
@@ -19,6 +20,7 @@ SERVERS = ("database", "broker")
 ALL_QUEUES = "*"  # among a worker's queues: all that are in use, whenever they come into use
 _WORKERS = "workers"
 _PREFIX = "ORCHESTRATOR_"
+BLOB_URL, BLOB_OVER, BLOB_MAX = (f"{_PREFIX}BLOB_{name}" for name in ("URL", "OVER", "MAX"))
 SECRETS = _PREFIX + "SECRET_"  # and the name of a secret of templates
 _UNITS = {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
@@ -78,6 +80,16 @@ def _level(text: str) -> str:
     if text.upper() not in _LEVELS:
         raise ValueError(f"must be one of {', '.join(_LEVELS)}, not '{text}'")
     return text.upper()
+
+
+def _options(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError('must be a map in JSON, such as {"key": "...", "secret": "..."}')
+    return found
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -158,6 +170,12 @@ class Config:
         default="", repr=False, metadata={"variable": _PREFIX + "CELERY_RESULT_BACKEND", "parse": str}
     )
     max_output_bytes: int = _setting(_PREFIX + "MAX_OUTPUT_BYTES", _bytes, 1 << 20)
+    blob_url: str = field(default="", repr=False, metadata={"variable": BLOB_URL, "parse": config_urls.blob_url})
+    blob_options: Mapping[str, Any] = field(
+        default_factory=dict, repr=False, metadata={"variable": _PREFIX + "BLOB_OPTIONS", "parse": _options}
+    )
+    blob_over: int = _setting(BLOB_OVER, _bytes, 256 << 10)
+    blob_max: int = _setting(BLOB_MAX, _bytes, 100 << 20)
     max_document_bytes: int = _setting(_PREFIX + "MAX_DOCUMENT_BYTES", _bytes, 1 << 20)
     max_steps: int = _setting(_PREFIX + "MAX_STEPS", _count(least=1), 20_000)
     max_depth: int = _setting(_PREFIX + "MAX_DEPTH", _count(least=0, most=100), 8)
@@ -239,7 +257,17 @@ class _Reader:
             values["broker_tls_verify"] = False
         given = {**defaults, **{name: value for name, value in values.items() if value not in (None, ())}}
         config = Config(**given, secret_key=self._secret(), secrets=self._secrets(), warnings=self._unknown())
+        self._check_blobs(config)
         return self._with_heartbeat(config)
+
+    def _check_blobs(self, config: Config) -> None:
+        if not config.blob_url:
+            return
+        if config.blob_over > config.max_output_bytes:
+            most = f"{_PREFIX}MAX_OUTPUT_BYTES ({config.max_output_bytes})"
+            self._fault(BLOB_OVER, f"must be at most {most}, which is the most that stays in the database")
+        if config.blob_max < config.max_output_bytes:
+            self._fault(BLOB_MAX, f"must be at least {_PREFIX}MAX_OUTPUT_BYTES ({config.max_output_bytes})")
 
     def urls(self, config: Config) -> tuple[str, str]:
         """The database's and the broker's URL, normalised; empty where not set."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 _POSTGRES = {"postgres", "postgresql", "postgresql+psycopg2", "postgresql+psycopg"}
@@ -94,3 +95,13 @@ def _socket_url(parts: SplitResult) -> str:
     if not parts.path.strip("/"):
         raise ValueError("names no socket; give unix:///path/to/redis.sock")
     return f"redis+socket://{parts.netloc}{parts.path}?" + urlencode({"virtual_host": database} | query)
+
+
+_BLOB_URL = re.compile(r"[a-z][a-z0-9+.-]*(::[a-z][a-z0-9+.-]*)*://\S*", re.IGNORECASE)
+
+
+def blob_url(text: str) -> str:
+    """The URL of a blob store, as fsspec understands it; raises `ValueError`."""
+    if not _BLOB_URL.fullmatch(text):
+        raise ValueError("must be a URL such as file:///var/lib/orchestrator/blobs or s3://bucket/folder")
+    return text

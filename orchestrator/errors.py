@@ -65,12 +65,23 @@ class ExpressionError(OrchestratorError):
     """A template or expression that cannot be compiled or evaluated."""
 
 
+class BlobGone(ExpressionError):
+    """A value that was put into the blob store is not there any more, or is not what was put there.
+
+    Whatever reads it cannot be evaluated, now or later.
+    """
+
+
 class UnstorableValue(OrchestratorError):
     """A value JSON cannot hold, with the `path` inside it (`$.rows[3].when`)."""
 
     def __init__(self, path: str, message: str) -> None:
         self.path = path
         super().__init__(f"{path}: {message}")
+
+
+class TooLarge(UnstorableValue):
+    """A value that makes more bytes of JSON than it may."""
 
 
 class NotFound(OrchestratorError):
@@ -96,6 +107,10 @@ class Unreachable(OrchestratorError):
 
 class Troubled(Unreachable):
     """Postgres answers, and cannot do it now (a statement timeout, no memory or disk left): another try may succeed."""
+
+
+class BlobsAway(Unreachable):
+    """The blob store cannot be reached, or does not take or give anything now: another try may succeed."""
 
 
 class Locked(OrchestratorError):

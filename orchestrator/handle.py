@@ -51,8 +51,11 @@ class RunHandle:
 
     @property
     def output(self) -> Any:
-        """What the run gave, secret fields included; None until it has succeeded."""
-        return self._end()["output"]
+        """What the run gave, secret fields included; None until it has succeeded.
+
+        Raises `BlobGone` and `BlobsAway` for one in the blob store that cannot be had.
+        """
+        return self._engine.blobs.whole(self._end()["output"])
 
     @property
     def error(self) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from flask import Flask, current_app, g, url_for
 
+from orchestrator.domain.blobs import has_references, with_words
 from orchestrator.domain.roles import Role
 from orchestrator.domain.times import duration
 from orchestrator.domain.words import reason_in_words
@@ -34,6 +35,7 @@ def install_templating(app: Flask) -> None:
         utc,
         status_word,
         pretty,
+        has_references,
         compact,
         in_words,
         parts,
@@ -58,12 +60,14 @@ def utc(at: str | datetime) -> str:
 
 
 def pretty(value: Any) -> str:
-    """JSON for people: indented, a text as it is."""
+    """JSON for people: indented, a text as it is; a few words for what lies in the blob store."""
+    value = with_words(value)
     return value if isinstance(value, str) and "\n" in value else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def compact(value: Any) -> str:
-    """JSON on one line; a text as it is."""
+    """JSON on one line; a text as it is; a few words for what lies in the blob store."""
+    value = with_words(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

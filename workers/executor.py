@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception
-from orchestrator.errors import Locked, Unreachable
+from orchestrator.errors import BlobsAway, Locked, Unreachable
 from orchestrator.ids import is_id
 from orchestrator.replay.perform import perform
 from orchestrator.services.begun import site_of
@@ -20,6 +20,7 @@ from orchestrator.services.claim import Claimed, claim, claim_ready, release
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.perform import Performed
+from orchestrator.services.put_away import put_away
 from orchestrator.services.settle_all import Done, SettledAll, settle_all
 from orchestrator.services.sites import Site
 from orchestrator.store.batch import Take
@@ -242,7 +243,29 @@ def _perform(desk: Desk, claimed: Claimed) -> Done:
         desk.reporter.remove(claimed.token)
     if desk.limits.stopping and performed.outcome.kind is OutcomeKind.FAILED:
         performed = replace(performed, outcome=Outcome.lost("its worker was stopped while it ran"))
-    return Done(claimed, performed.outcome, performed.input_json, live.close(), guard.took, time.monotonic())
+    ended = time.monotonic()
+    outcome, input_json = (
+        _put_away(desk, claimed, performed) if desk.engine.blobs else (performed.outcome, performed.input_json)
+    )
+    return Done(claimed, outcome, input_json, live.close(), guard.took, ended)
+
+
+def _put_away(desk: Desk, claimed: Claimed, performed: Performed) -> tuple[Outcome, str | None]:
+    """What is large is in the blob store before anybody settles; while that is away, results that wait are settled by
+    the reporter. An attempt whose values it does not take for long has failed, and may have others."""
+    told = False
+    for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
+        try:
+            return put_away(desk.engine, claimed, performed.outcome, performed.input_json)
+        except BlobsAway as error:
+            if desk.limits.stopping:
+                return Outcome.lost("its worker was stopped while the blob store was away"), None
+            if last:
+                return Outcome.failed(ErrorInfo("BlobsAway", str(error), classes=("BlobsAway", "Unreachable"))), None
+            if not told:
+                log.warning("step %s waits for the blob store: %s", claimed.step_id, error)
+            told = True
+    raise AssertionError("unreachable")
 
 
 def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: Guard) -> Performed:

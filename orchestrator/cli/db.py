@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from orchestrator.blobstore import blobs_of
 from orchestrator.cli.exits import Ended, Exit
 from orchestrator.cli.options import common
 from orchestrator.cli.output import console, print_json, print_lines
@@ -44,13 +45,14 @@ def upgrade(as_json: bool) -> None:
     "--patience", type=click.FloatRange(0.0, 3600.0), default=10.0, show_default=True, help="Seconds until due is late."
 )
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many a kind.")
+@click.option("--blobs", is_flag=True, help="Look too whether what runs have put into the blob store is there.")
 @common
-def check(only_schema: bool, patience: float, limit: int, as_json: bool) -> None:
+def check(only_schema: bool, patience: float, limit: int, blobs: bool, as_json: bool) -> None:
     """Say whether the database is at this version's schema, and whether every open step and every schedule has
     something that will move it; exit code 1 when not."""
     config = Config.from_env(need=("database",))
     state = migrate.check(config.database_url)
-    report = _look(config, patience, limit) if state.ready and not only_schema else None
+    report = _look(config, patience, limit, blobs=blobs) if state.ready and not only_schema else None
     if as_json:
         print_json(asdict(state) | {"ready": state.ready} | ({} if report is None else _shown(report)))
     else:
@@ -61,10 +63,11 @@ def check(only_schema: bool, patience: float, limit: int, as_json: bool) -> None
         raise Ended(Exit.RUN_FAILED)
 
 
-def _look(config: Config, patience: float, limit: int) -> Report:
+def _look(config: Config, patience: float, limit: int, *, blobs: bool) -> Report:
     db = Database.connect(config.database_url, pool_size=1)
     try:
-        return look(db, Patience(patience, config.timeout_grace_seconds), most=limit)
+        of_runs = blobs_of(config) if blobs else None
+        return look(db, Patience(patience, config.timeout_grace_seconds), most=limit, blobs=of_runs)
     finally:
         db.close()
 

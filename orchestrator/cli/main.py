@@ -54,6 +54,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reject": ("orchestrator.cli.reject", "Say no to an approval."),
     "pools": ("orchestrator.cli.pools", "List pools, show one, or change one."),
     "apps": ("orchestrator.cli.apps", "List apps, show one, or change one."),
+    "blobs": ("orchestrator.cli.blobs", "Look at the blob store, and remove what nothing refers to."),
     "workers": ("orchestrator.cli.workers", "List worker and beat processes."),
     "token": ("orchestrator.cli.token", "Create, list and revoke tokens of the API and the admin pages."),
     "hook": ("orchestrator.cli.hook", "Make, list and remove webhooks, which start runs or send events."),

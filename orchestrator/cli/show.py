@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from orchestrator.blobstore import blobs_of
 from orchestrator.cli.family import MOST, family_lines
 from orchestrator.cli.itemlines import item_table
 from orchestrator.cli.marks import Signs
@@ -18,6 +19,7 @@ from orchestrator.cli.session import find, open_database, plan_of
 from orchestrator.cli.steplines import Around
 from orchestrator.cli.steppage import StepPage, step_page
 from orchestrator.cli.text import clean
+from orchestrator.config import Config
 from orchestrator.domain.states import StepStatus
 from orchestrator.services.look import look
 from orchestrator.services.pages import every
@@ -40,6 +42,7 @@ from orchestrator.store.reads import (
     run_now,
     step_statuses,
 )
+from orchestrator.store.reads.whole import Read
 
 _MOST = 60
 _LOG_LINES = 15
@@ -59,6 +62,7 @@ _LOG_LINES = 15
     type=click.Choice([s.value for s in StepStatus]),
     help="Only steps, or items, with this status; given twice, with either.",
 )
+@click.option("--full", is_flag=True, help="Fetch what lies in the blob store, and show it.")
 @click.option("--tree", is_flag=True, help=f"Show the run and the runs below it, {MOST} at most, not its steps.")
 @paged
 @common
@@ -70,6 +74,7 @@ def show(
     items: bool,
     everything: bool,
     statuses: Sequence[str],
+    full: bool,
     tree: bool,
     limit: int,
     after: str | None,
@@ -85,6 +90,7 @@ def show(
         raise click.UsageError("--items goes with --step")
     if item is not None and (items or (step is None and asked is None)):
         raise click.UsageError("--item goes with --step or --why")
+    read = _reader() if full else None
     with open_database() as db:
         run_id = find(db, run)
         if asked is not None:
@@ -92,16 +98,16 @@ def show(
         elif step is not None and items:
             _show_items(db, run_id, step, wanted, after, limit, as_json)
         elif step is not None:
-            _show_step(db, run_id, step, item, as_json)
+            _show_step(db, run_id, step, item, as_json, read)
         elif tree:
             _show_tree(db, run_id, as_json)
         elif as_json:
             with db.transaction() as conn:
-                view = get_run(conn, run_id)
+                view = get_run(conn, run_id, read)
             print_json_stream({"run": view}, "steps", _steps(db, run_id, wanted))
         else:
             screen = console()
-            page = _load(db, run_id, wanted, everything)
+            page = _load(db, run_id, wanted, everything, read)
             print_lines(screen, run_page(page, Signs.of(screen), width_of(screen)))
 
 
@@ -126,9 +132,13 @@ def _show_tree(db: Database, run_id: str, as_json: bool) -> None:
     print_lines(screen, family_lines(runs, more, Signs.of(screen), width_of(screen), now))
 
 
-def _load(db: Database, run_id: str, statuses: Sequence[StepStatus], everything: bool) -> RunPage:
+def _reader() -> Read:
+    return blobs_of(Config.from_env(need=("database",))).shown
+
+
+def _load(db: Database, run_id: str, statuses: Sequence[StepStatus], everything: bool, read: Read | None) -> RunPage:
     with db.transaction() as conn:
-        view = get_run(conn, run_id)
+        view = get_run(conn, run_id, read)
         secrets = load_secrets(conn, run_id)
         seen = look(conn, run_id, secrets, most=None if everything else _MOST, statuses=statuses)
         states = step_statuses(conn, run_id)
@@ -164,10 +174,10 @@ def _of_item(item: Any) -> dict[str, Any]:
     return {} if item is None else {"item": item}
 
 
-def _show_step(db: Database, run_id: str, name: str, item: int | None, as_json: bool) -> None:
+def _show_step(db: Database, run_id: str, name: str, item: int | None, as_json: bool, read: Read | None) -> None:
     """The page of a step, or of one of its items."""
     with db.transaction() as conn:
-        step = get_step(conn, run_id, name) if item is None else get_item(conn, run_id, name, item)
+        step = get_step(conn, run_id, name, read) if item is None else get_item(conn, run_id, name, item, read)
         attempts = list_attempts(conn, run_id, name, item)
         now = run_now(conn, run_id)
         brief = get_brief(conn, run_id, name) if item is None else get_item_brief(conn, run_id, name, item)

@@ -132,4 +132,4 @@ def _tell(view: dict[str, Any]) -> None:
 
 def _view(engine: Engine, run_id: str) -> dict[str, Any]:
     with engine.db.transaction() as conn:
-        return get_run(conn, run_id)
+        return get_run(conn, run_id, engine.blobs.shown)

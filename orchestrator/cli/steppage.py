@@ -15,12 +15,14 @@ from orchestrator.cli.runpage import obstacle_lines
 from orchestrator.cli.steplines import Around, attempts, says
 from orchestrator.cli.table import Column, table
 from orchestrator.cli.text import ago, clean, error_line, json_block, local, parsed, shell_argument
+from orchestrator.domain.blobs import with_words
 from orchestrator.domain.codes import DRIVER
 from orchestrator.domain.states import StepStatus
 from orchestrator.domain.times import duration
 from orchestrator.domain.words import reason_in_words
 from orchestrator.store.reads import RunNow, StepBrief
 
+_FULL = "; --full shows it"
 _ATTEMPTS = (
     Column("ATTEMPT"),
     Column("OUTCOME"),
@@ -116,7 +118,7 @@ def _fact(name: str, value: str) -> Text:
 def _values(step: Mapping[str, Any]) -> Iterator[Text]:
     for name in ("item", "input", "output"):
         if step.get(name) is not None:
-            yield from _block(name, json_block(step[name]).split("\n"))
+            yield from _block(name, json_block(with_words(step[name], _FULL)).split("\n"))
     error = step["error"]
     if error:
         told = [f"{error.get('type')}: {error.get('message')}", *str(error.get("traceback") or "").splitlines()]

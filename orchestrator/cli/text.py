@@ -10,6 +10,8 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
+from orchestrator.domain.blobs import with_words
+
 # Control characters but tab and newline, marks that reverse the order of text, halves of surrogate pairs.
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -61,8 +63,8 @@ def error_line(type: str | None, message: str | None) -> str:
 
 
 def json_line(value: Any) -> str:
-    """JSON on one line, cleaned."""
-    return clean(json.dumps(value, ensure_ascii=False))
+    """JSON on one line, cleaned; a few words stand for what lies in the blob store."""
+    return clean(json.dumps(with_words(value), ensure_ascii=False))
 
 
 def json_block(value: Any) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.blobstore import check_blobs
 from orchestrator.config import ALL_QUEUES, Config
 from orchestrator.up.console import Console
 from orchestrator.up.run import Options, run_up
@@ -37,6 +38,7 @@ def up(
         concurrency=concurrency or config.concurrency,
         data_dir=(data_dir or config.data_dir).expanduser().absolute(),
     )
+    check_blobs(config)
     console = Console()
     for warning in config.warnings:
         console.warn(str(warning))

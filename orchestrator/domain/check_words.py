@@ -78,6 +78,10 @@ KINDS: dict[str, Words] = {
         "the run of schedule '{schedule}' of app {app} at {fire_at} waits its turn, none is open, and it was not begun",
         _COORDINATOR,
     ),
+    "blob_missing": Words(
+        "its {what} is blob {path}, which is not in the blob store as it was put there",
+        "bring it back from a copy of the store; else `orchestrator rerun {run}` makes it anew",
+    ),
     # Of the whole.
     "pool_over": Words(
         "{taken} slots of pool '{pool}' are taken, and it has {slots}", f"{_FAULT}; it goes back as steps end"

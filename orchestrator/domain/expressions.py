@@ -22,7 +22,7 @@ Safe to use from several threads at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -249,7 +249,8 @@ def _compiled_text(text: str) -> tuple[References, Render]:
         ev.meter.text(sum(map(len, texts)))
         return "".join(texts)
 
-    return _union([expression.references for expression in expressions]), render
+    used = _union([expression.references for expression in expressions])
+    return replace(used, looked=used.outputs), render  # what stands in a text is looked into
 
 
 def _pieces(text: str) -> list[tuple[bool, str]]:

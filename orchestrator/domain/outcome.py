@@ -91,6 +91,10 @@ class Outcome:
     def succeeded(cls, output: Any, output_json: str) -> Outcome:
         return cls(OutcomeKind.SUCCEEDED, output, output_json)
 
+    def stored_as(self, output: Any, output_json: str | None) -> Outcome:
+        """The same with a reference in place of what it gave."""
+        return replace(self, output=output, output_json=output_json)
+
     @classmethod
     def failed(cls, error: ErrorInfo, *, final: bool = False) -> Outcome:
         return cls(OutcomeKind.FAILED, error=error, final=final)

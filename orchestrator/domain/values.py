@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from orchestrator.domain.blobs import MARK, QUOTED, Blob, loads
 from orchestrator.domain.describe import class_name, clean_text, describe_exception
-from orchestrator.errors import UnstorableValue
+from orchestrator.errors import TooLarge, UnstorableValue
 
 __all__ = ["clean_text", "describe_exception", "storable"]
 
@@ -23,25 +24,28 @@ _SCALARS = frozenset({int, float, bool, type(None)})
 _Place = tuple["_Place | None", Any]
 
 
-def storable(value: Any, *, max_bytes: int) -> tuple[Any, str]:
+def storable(value: Any, *, max_bytes: int, blobs: bool = False) -> tuple[Any, str]:
     """The JSON round trip of `value` (new objects, tuples as lists) and its compact JSON text.
 
     Raises `UnstorableValue` with the path (`$.rows[3].when`) of what JSON or Postgres cannot hold, of a part nested
-    over 200 deep, or of the largest part when the text has more than `max_bytes` bytes of UTF-8.
+    over 200 deep, or of the largest part when the text has more than `max_bytes` bytes of UTF-8. References to the
+    blob store may be in it only with `blobs`: it is then no user's value.
     """
     if not _is_plain(value, max_bytes):
-        value = _Walk(value, max_bytes).plain()
+        value = _Walk(value, max_bytes, blobs).plain()
     try:
         text = _encode(value)
         size = len(text) if text.isascii() else len(text.encode())
     except ValueError as error:  # NaN, an endless number, a lone surrogate: the walk names the path
         _Walk(value, max_bytes).plain()
         raise UnstorableValue("$", str(error)) from error
+    if QUOTED in text:  # or a text that says the same, which may stay
+        _Walk(value, max_bytes, blobs).plain()
     if "\\u0000" in text:  # or the text of a backslash and u0000, which may stay
         _Walk(value, max_bytes).plain()
     if size > max_bytes:
         raise _too_large(value, max_bytes)
-    return _decode(text)[0], text
+    return loads(text) if QUOTED in text else _decode(text)[0], text
 
 
 def _is_plain(value: Any, max_bytes: int) -> bool:
@@ -82,8 +86,8 @@ def _is_plain(value: Any, max_bytes: int) -> bool:
 class _Walk:
     """Makes plain JSON of a value part by part, and knows where it is."""
 
-    def __init__(self, value: Any, max_bytes: int) -> None:
-        self._value, self._max_bytes = value, max_bytes
+    def __init__(self, value: Any, max_bytes: int, blobs: bool = False) -> None:
+        self._value, self._max_bytes, self._blobs = value, max_bytes, blobs
         self._size = 0
         self._open: set[int] = set()  # containers being walked
 
@@ -98,6 +102,8 @@ class _Walk:
             return value
         if issubclass(kind, str):
             return self._text(value, place)
+        if kind is Blob and self._blobs:
+            return value
         if issubclass(kind, int):
             return self._int(value, place)
         if issubclass(kind, float):
@@ -151,6 +157,8 @@ class _Walk:
         for key, item in dict.items(value):
             if not issubclass(type(key), str):
                 raise UnstorableValue(_path(place), f"a key is {_named(key)}; keys must be text")
+            if key == MARK:
+                raise UnstorableValue(_path(place), f"the key '{MARK}' stands for a value in the blob store")
             plain[self._text(key, (place, key))] = self._part(item, (place, key), depth + 1)
         return plain
 
@@ -200,7 +208,7 @@ def _named(key: Any) -> str:
     return f"of class {class_name(type(key))}"
 
 
-def _too_large(value: Any, max_bytes: int) -> UnstorableValue:
+def _too_large(value: Any, max_bytes: int) -> TooLarge:
     """Names the largest part at the top level, as far as a short look tells."""
     parts = list(islice(_parts(value), _LOOKS // 10))
     share = _LOOKS // max(1, len(parts))
@@ -210,7 +218,7 @@ def _too_large(value: Any, max_bytes: int) -> UnstorableValue:
         if size > largest:
             largest, place = size, (None, part)
     where = f"; the largest part makes about {largest} or more" if place else ""
-    return UnstorableValue(_path(place), f"the value makes more than {max_bytes} bytes of JSON{where}")
+    return TooLarge(_path(place), f"the value makes more than {max_bytes} bytes of JSON{where}")
 
 
 def _parts(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -54,11 +54,12 @@ class WorkflowContext:
         workflow: str,
         attempt: int = 1,
         max_bytes: int = 1 << 20,
+        most_given: int = 1 << 20,
     ) -> None:
         self.run_id, self.workflow, self.attempt = program.history.run_id, workflow, attempt
         self.log = _Once(log, program)
         self._program, self._link, self._max_bytes = program, link, max_bytes
-        self._here = Here(program, link, self.log, max_bytes)
+        self._here = Here(program, link, self.log, most_given)
         self._drawn = 0
         self._patches: dict[str, bool] = {}
 

@@ -78,6 +78,7 @@ class _Turn:
                     workflow=self.workflow,
                     attempt=self.claimed.attempt,
                     max_bytes=self.engine.settings.max_output_bytes,
+                    most_given=self.engine.most_bytes,
                 )
         except KeyboardInterrupt:
             raise

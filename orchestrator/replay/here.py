@@ -59,7 +59,7 @@ class Here:
             entry = Entry(position, Verb.STEP, name, key, users_line())
             entry = self._perform(entry, call, args, kwargs, retry or Retry())
         assert entry.end is not None
-        return entry, entry.end
+        return entry, self._program.given(entry.end)
 
     def _perform(
         self, entry: Entry, call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], retry: Retry

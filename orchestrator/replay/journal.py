@@ -98,6 +98,9 @@ class Journal(Protocol):
     def append(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Write entries at the next positions; what is stored there, which another driver may have written first."""
 
+    def whole(self, value: Any) -> Any:
+        """A value of an end, of which parts may lie in the blob store. Raises `BlobGone`."""
+
     def note_try(self, entry: Entry, failed: Try) -> None:
         """Write down a failed try of a step that is to be tried again."""
 

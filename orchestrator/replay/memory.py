@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from orchestrator.replay.journal import WAITS, End, Entry, History, Try
 
@@ -24,6 +25,9 @@ class MemoryJournal:
             if entry.position not in self._history.entries:
                 self._history.add(entry)
         return [self._history.entries[entry.position] for entry in entries]
+
+    def whole(self, value: Any) -> Any:
+        return value
 
     def note_try(self, entry: Entry, failed: Try) -> None:
         self._history.tries[entry.position] = replace(failed, left=0.0)

@@ -47,12 +47,17 @@ def play(
     workflow: str,
     attempt: int = 1,
     max_bytes: int = 1 << 20,
+    most_given: int = 1 << 20,
 ) -> Turn:
-    """Run the function for a turn. What the guard of the attempt raises (`AttemptTimeout`, ...) is let through."""
+    """Run the function for a turn; `most_given` bounds, in bytes, what it and its steps return, `max_bytes` all else.
+
+    What the guard of the attempt raises (`AttemptTimeout`, ...) is let through."""
     program = Program(history, journal)
-    ctx = WorkflowContext(program, link, log, workflow=workflow, attempt=attempt, max_bytes=max_bytes)
+    ctx = WorkflowContext(
+        program, link, log, workflow=workflow, attempt=attempt, max_bytes=max_bytes, most_given=most_given
+    )
     try:
-        turn = _end(call, ctx, program, max_bytes)
+        turn = _end(call, ctx, program, most_given)
     finally:
         program.over = True
     if program.stop is None:

@@ -6,10 +6,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
+from orchestrator.domain.blobs import holds
 from orchestrator.domain.codes import DRIVER
-from orchestrator.errors import WorkflowMisuse
+from orchestrator.errors import ExpressionError, WorkflowMisuse
 from orchestrator.replay.journal import WAITS, Broken, Changed, End, Entry, History, Journal, Stop, Suspended, Verb
 from orchestrator.replay.place import users_line
 
@@ -131,7 +133,19 @@ class Program:
         awaited = [position for position in positions if position not in self.history.ends]
         if awaited:
             raise self.suspended(awaited)
-        return [self.history.ends[position] for position in positions]
+        return [self.given(self.history.ends[position]) for position in positions]
+
+    def given(self, end: End) -> End:
+        """The end with its value, wherever that lies: fetched when the function gets it, not when it is replayed."""
+        if not holds(end.value):
+            return end
+        try:
+            return replace(end, value=self.written(lambda: self.journal.whole(end.value)))
+        except Broken as broken:
+            if not isinstance(broken.error, ExpressionError):
+                raise
+            self.stop = None
+            return End("failed", None, {"type": type(broken.error).__name__, "message": str(broken.error)})
 
     def suspended(self, awaited: Sequence[int], seconds: float | None = None) -> Stop:
         return self.stopped(Suspended(self.pending, awaited, seconds))

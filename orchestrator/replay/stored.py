@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from orchestrator.domain.blobs import about, loads
 from orchestrator.domain.codes import DRIVER
 from orchestrator.domain.definition import StepKind
 from orchestrator.domain.graph import PlanStep
@@ -19,6 +20,7 @@ from orchestrator.services.cancel_begun import cancel_begun, follow_cancels
 from orchestrator.services.claim import Claimed
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
+from orchestrator.services.put_away import path_of
 from orchestrator.services.scope import RunScope
 from orchestrator.store import journal
 from orchestrator.store.db import calls_in
@@ -37,6 +39,7 @@ class StoredJournal:
         self._engine, self._claimed, self._generation = engine, claimed, generation
 
     def append(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        entries = [self._put_away(entry) for entry in entries]
         alone = all(entry.body is None for entry in entries)
         if alone:
             written = self._write_alone(entries)
@@ -45,6 +48,20 @@ class StoredJournal:
                 written = self._write(conn, entries, self._claimed.token)
         dispatch(self._engine, written.queues | follow_cancels(self._engine, self._claimed, _canceled(entries)))
         return self._read(entries, written)
+
+    def whole(self, value: Any) -> Any:
+        return self._engine.blobs.whole(value)
+
+    def _put_away(self, entry: Entry) -> Entry:
+        """The entry with a reference for what its step gave, where that is large."""
+        blobs = self._engine.blobs
+        if not blobs or entry.end is None or entry.verb is not Verb.STEP:
+            return entry
+        text = as_text(entry.end.value) or ""
+        if not blobs.is_large(text):
+            return entry
+        path = path_of(self._claimed, f"journal-{self._generation}-{entry.position}")
+        return replace(entry, end=replace(entry.end, value=blobs.put(path, text, about(entry.end.value))))
 
     def append_within(self, conn: Connection, entries: Sequence[Entry]) -> frozenset[str]:
         """The same in the transaction that has suspended the step; the queues to dispatch after its commit."""
@@ -139,7 +156,7 @@ def _stored(entry: Entry, status: str | None, value: str | None, error: str | No
     """The entry as it is stored, which another driver may have written."""
     if status is None:
         return entry
-    given = json.loads(value) if value is not None else None
+    given = loads(value) if value is not None else None
     return replace(entry, end=End(status, given, json.loads(error) if error is not None else None))
 
 

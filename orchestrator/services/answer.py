@@ -15,7 +15,7 @@ from orchestrator.domain.expressions import compile_template
 from orchestrator.domain.masking import Masker
 from orchestrator.domain.outcome import ErrorInfo, Keep, Outcome
 from orchestrator.domain.values import storable
-from orchestrator.errors import Locked, Unreachable, UnstorableValue
+from orchestrator.errors import Locked, TooLarge, Unreachable, UnstorableValue
 from orchestrator.ids import is_id
 from orchestrator.services.claim import claimed_from
 from orchestrator.services.engine import Engine
@@ -92,9 +92,10 @@ def _told(engine: Engine, answer: Answer) -> Outcome:
     if answer.error is not None:
         return Outcome.failed(_error(answer.error))
     try:
-        value, text = storable(answer.result, max_bytes=engine.settings.max_output_bytes)
+        value, text = storable(answer.result, max_bytes=engine.most_bytes)
     except UnstorableValue as error:
         message = f"what the task returned cannot be stored: {error}"
+        message += f" ({engine.limit_in_words})" if isinstance(error, TooLarge) else ""
         return Outcome.failed(ErrorInfo("UnstorableValue", message, classes=("UnstorableValue",)), final=True)
     return Outcome.succeeded(value, text)
 

@@ -17,6 +17,8 @@ from orchestrator.domain.check_words import told
 from orchestrator.domain.recount import recount
 from orchestrator.domain.rules import Tally
 from orchestrator.domain.states import STEP_OPEN, StepStatus
+from orchestrator.services.blobs import Blobs
+from orchestrator.services.clean_blobs import Missing, find_missing
 from orchestrator.services.engine import Rounds
 from orchestrator.services.plans import Plans
 from orchestrator.store import check_runs, check_schedules, check_steps, children
@@ -69,11 +71,13 @@ def check(
     *,
     most: int = 20,
     processes: bool = True,
+    blobs: Blobs | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
     """Look at all that is open; at most `most` findings of each kind are told. Raises `Unreachable`.
 
-    `processes`: also whether workers and a coordinator are there.
+    `processes`: also whether workers and a coordinator are there. `blobs`: also whether what any run has put into the
+    blob store is there; raises `BlobsAway`.
     """
     looking = _Looking(db, patience or Patience(), Report())
     seen = [*looking.sure()]
@@ -81,6 +85,8 @@ def check(
     if soon:
         sleep(looking.patience.seconds)
         seen += [found for found in looking.soon(processes) if _key(found) in soon]
+    if blobs is not None:
+        seen += map(_of_blob, find_missing(db, blobs))
     for found in seen:
         _count(looking.report, found, most)
     return looking.report
@@ -200,6 +206,11 @@ class _Looking:
         if ids:
             yield ids
         self.report.runs = total
+
+
+def _of_blob(gone: Missing) -> _Found:
+    facts = {"run": gone.run_id, "step": gone.step, "item": gone.item, "what": gone.what, "path": gone.path}
+    return "blob_missing", facts
 
 
 def _of_step(row: Row[Any]) -> _Found:

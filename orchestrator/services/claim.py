@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Row
 
+from orchestrator.domain.blobs import QUOTED, holds, loads
 from orchestrator.domain.definition import Step
 from orchestrator.domain.expressions import Limits, compile_template
 from orchestrator.domain.inputs import check_input
@@ -27,7 +28,13 @@ from orchestrator.store import batch, results, steps
 from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease, Queued
 
-Render = Callable[[Any, Mapping[str, Any] | None], Any]
+
+class Render(Protocol):
+    """`RunScope.render`."""
+
+    def __call__(self, value: Any, extra: Mapping[str, Any] | None = None, *, pass_on: bool = False) -> Any: ...
+
+
 # What an attempt gets whose total_timeout ran out on its way here: it ends by its timeout, as any other.
 _SHORTEST = 0.001
 _MOST_KEY = 1 << 20  # bytes of a kept result's key
@@ -142,15 +149,17 @@ def cached(scope: RunScope, step: Step, kwargs: Mapping[str, Any], input_json: s
     except (ExpressionError, UnstorableValue) as error:
         raise refused(scope.engine, error) from error
     found = results.find_result(scope.conn, results.Place(scope.facts.app, step.function or "", key))
-    if found is None:
+    value = None if found is None else loads(found)
+    if found is None or not scope.engine.blobs.are_there(value):
         return Keep(key, ttl)
-    raise NotPrepared(replace(Outcome.succeeded(json.loads(found), found), cached=True), input_json)
+    raise NotPrepared(replace(Outcome.succeeded(value, found), cached=True), input_json)
 
 
 def _input_key(kwargs: Mapping[str, Any], input_json: str) -> str:
     """The input's JSON text; where that hides secrets, with a hash that tells other ones apart."""
     real = json.dumps(kwargs, ensure_ascii=False, separators=(",", ":"))
-    return input_json if real == input_json else f"{input_json}{hashlib.sha256(real.encode()).hexdigest()}"
+    shown = "" if QUOTED in input_json else input_json  # the path of a blob is another one in each run
+    return input_json if real == input_json else f"{shown}{hashlib.sha256(real.encode()).hexdigest()}"
 
 
 def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict[str, Any], str] | None:
@@ -165,17 +174,21 @@ def _arguments_alone(engine: Engine, claimed: Claimed, site: Site) -> tuple[dict
             return None
         scope["input"] = _run_input(engine, claimed)
     if site.reads is Reads.DATA:
-        scope |= _data(engine, claimed, site.positions)
+        scope |= _data(engine, claimed, site)
     try:
-        return _checked(engine, site.input.render(scope, Limits(output=engine.settings.max_output_bytes)))
+        return _checked(engine, site.input.render(scope, Limits(output=engine.most_bytes)))
     except ExpressionError as error:
         raise refused(engine, error) from error
 
 
-def _data(engine: Engine, claimed: Claimed, positions: Sequence[int]) -> dict[str, Any]:
-    variables, found = batch.view(engine.db, claimed.run_id, positions)
+def _data(engine: Engine, claimed: Claimed, site: Site) -> dict[str, Any]:
+    variables, found = batch.view(engine.db, claimed.run_id, site.positions)
     plan = engine.plan(claimed.revision_id)
     views = {s.name: step_view(s.status, s.output, s.error, s.attempt, counts_of(plan, s.name, s.items)) for s in found}
+    used = site.input.references
+    for name, view in views.items():
+        if holds(view["output"]) and (used.all_steps or name in used.looked):
+            view["output"] = engine.blobs.whole(view["output"])
     return {"vars": variables, "steps": views}
 
 
@@ -191,7 +204,7 @@ def item_scope(engine: Engine, claimed: Claimed) -> dict[str, Any]:
     if not is_item(claimed.position):
         return {}
     item = claimed.item if claimed.item is not None else batch.item_of(engine.db, claimed.step_id)
-    return {"item": json.loads(item), "index": index_of(claimed.position)}
+    return {"item": engine.blobs.whole(loads(item)), "index": index_of(claimed.position)}
 
 
 def refused(engine: Engine, error: Exception) -> NotPrepared:
@@ -205,7 +218,7 @@ def arguments(engine: Engine, render: Render, step: Step) -> tuple[dict[str, Any
         return *_checked(engine, step.input), NOTHING_SECRET
     template = compile_template(step.input)
     if template.constant or "secrets" not in template.references.roots:
-        return *_checked(engine, render(step.input, None)), NOTHING_SECRET
+        return *_checked(engine, render(step.input, None, pass_on=True)), NOTHING_SECRET
     kwargs, input_json = _checked(engine, render(step.input, {"secrets": engine.secrets}))
     masker = Masker(engine.secrets.values())
     try:
@@ -220,10 +233,10 @@ def _checked(engine: Engine, value: Any) -> tuple[dict[str, Any], str]:
     if not isinstance(value, dict):
         raise ExpressionError(f"`input` must be a map of keyword arguments, not {type(value).__name__}")
     try:
-        kwargs, text = storable(value, max_bytes=engine.settings.max_output_bytes)
+        kwargs, text = storable(value, max_bytes=engine.most_bytes, blobs=True)
     except UnstorableValue as error:
         raise ExpressionError(f"`input` cannot be stored: {error}") from error
-    return kwargs, text
+    return engine.blobs.whole(kwargs), text
 
 
 def _check_arguments(spec: FunctionSpec, kwargs: dict[str, Any], input_json: str) -> None:

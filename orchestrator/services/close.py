@@ -16,6 +16,7 @@ from orchestrator.errors import ExpressionError, UnstorableValue
 from orchestrator.ids import new_id
 from orchestrator.services.admit import admit
 from orchestrator.services.advanced import Advance, Advanced
+from orchestrator.services.blobs import put_run_output
 from orchestrator.services.scope import RunScope
 from orchestrator.services.unhandled import unhandled
 from orchestrator.store import events, run_transition, runs, steps, transition, undone
@@ -116,15 +117,16 @@ def _make_output(conn: Connection, scope: RunScope) -> tuple[dict[str, Any] | No
     """The run's error, or the JSON text of its output."""
     definition = scope.plan.definition
     try:
-        output = scope.render(definition.output) if definition.has_output else _leaf_outputs(conn, scope)
-        output, output_json = storable(output, max_bytes=scope.engine.settings.max_output_bytes)
+        has_own = definition.has_output
+        output = scope.render(definition.output, pass_on=True) if has_own else _leaf_outputs(conn, scope)
+        output, output_json = storable(output, max_bytes=scope.engine.most_bytes, blobs=True)
+        if definition.output_schema is not None:
+            problems = check_output(definition.output_schema, scope.engine.blobs.whole(output))
+            if problems:
+                return _run_error("OutputSchemaError", "; ".join(map(str, problems))), None
     except (ExpressionError, UnstorableValue) as error:
         return _run_error("OutputError", f"the run's output could not be made: {error}"), None
-    if definition.output_schema is not None:
-        problems = check_output(definition.output_schema, output)
-        if problems:
-            return _run_error("OutputSchemaError", "; ".join(map(str, problems))), None
-    return None, output_json
+    return None, put_run_output(scope.engine.blobs, scope.run_id, output, output_json)
 
 
 def _leaf_outputs(conn: Connection, scope: RunScope) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from orchestrator.domain.graph import Plan
 from orchestrator.domain.items import fan_step, index_of, is_item, item_step
 from orchestrator.domain.limits import LIMITS, Limits
 from orchestrator.functions import Registry
+from orchestrator.services.blobs import NO_BLOBS, Blobs
 from orchestrator.services.gather import Gathered
 from orchestrator.services.memory import Memory
 from orchestrator.services.plans import Plans
@@ -113,9 +114,22 @@ class Engine:
     starts: Gathered = field(default_factory=Gathered)
     rounds: Rounds = field(default_factory=Rounds)
     ring: Ring = field(default_factory=Ring)
+    blobs: Blobs = NO_BLOBS
     # `secrets.<name>` of step inputs; only workers hold any.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     random: Callable[[], float] = random.random
+
+    @property
+    def most_bytes(self) -> int:
+        """Of what an attempt is given or gives, which may lie in the blob store."""
+        return self.blobs.most if self.blobs else self.settings.max_output_bytes
+
+    @property
+    def limit_in_words(self) -> str:
+        """Which setting `most_bytes` is, and how larger values can be had."""
+        if self.blobs:
+            return "ORCHESTRATOR_BLOB_MAX"
+        return "ORCHESTRATOR_MAX_OUTPUT_BYTES; larger values go to a blob store, if ORCHESTRATOR_BLOB_URL says where"
 
     def close(self) -> None:
         """Close the connections to the broker and to the database; the next use makes others."""
@@ -165,5 +179,5 @@ class Engine:
             if plan is None:
                 return None
             step = self.attempted(plan, position)
-            site = sites[position] = make_site(plan, position, step, self.functions, self.settings.max_output_bytes)
+            site = sites[position] = make_site(plan, position, step, self.functions, self.most_bytes)
         return site

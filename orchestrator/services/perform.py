@@ -15,7 +15,7 @@ from orchestrator.domain.items import index_of, is_item
 from orchestrator.domain.masking import Masker
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.values import describe_exception, storable
-from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLater, Skip, UnstorableValue
+from orchestrator.errors import AttemptCanceled, AttemptTimeout, Fail, RetryLater, Skip, TooLarge, UnstorableValue
 from orchestrator.services.begun import attempted
 from orchestrator.services.claim import Claimed, NotPrepared, Prepared, prepare
 from orchestrator.services.engine import Engine
@@ -98,9 +98,10 @@ def _call(engine: Engine, prepared: Prepared, link: AttemptLink, log: logging.Lo
     try:
         with guard(prepared):
             result = prepared.spec.call(**kwargs)
-        value, text = storable(result, max_bytes=engine.settings.max_output_bytes)
+        value, text = storable(result, max_bytes=engine.most_bytes)
     except UnstorableValue as error:
         message = f"what it returned cannot be stored: {error}"
+        message += f" ({engine.limit_in_words})" if isinstance(error, TooLarge) else ""
         return Outcome.failed(ErrorInfo("UnstorableValue", message, classes=("UnstorableValue",)), final=True)
     except KeyboardInterrupt:
         raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Row
@@ -15,6 +15,7 @@ from orchestrator.errors import Conflict, NotFound
 from orchestrator.ids import new_id
 from orchestrator.services.advance import advance
 from orchestrator.services.engine import Engine
+from orchestrator.services.put_away import copy_kept
 from orchestrator.services.reopen import undone
 from orchestrator.services.reuse import Reuse, choose, insert
 from orchestrator.services.scope import RunScope
@@ -55,6 +56,9 @@ def rerun(
     the others keep their ends (services/reuse.py). Raises `NotFound`, `Conflict` and `InvalidInput`; no run is made.
     """
     names = [from_steps] if isinstance(from_steps, str) else list(from_steps)
+    new_run = new_id()
+    if names and engine.blobs:
+        copy_kept(engine, _kept_references(engine, run_id, revision, names), new_run)  # before there is a lock
     with engine.db.transaction() as conn:
         origin = runs.load_origin(conn, run_id, lock=bool(names))
         if names and not RunStatus(origin.status).terminal:
@@ -64,7 +68,7 @@ def rerun(
         if names and (plan.code or earlier.code):
             raise Conflict("the run is one of a function, which begins anew: it cannot be rerun from a step; retry it")
         reuse = _reuse(conn, earlier, plan, run_id, names) if names else None
-        new = in_turn(engine, conn, plan, _new_run(engine, plan, earlier, wanted, origin, input))
+        new = in_turn(engine, conn, plan, _new_run(engine, new_run, plan, earlier, wanted, origin, input))
         runs.insert_run(conn, new)
         set_vars(engine, conn, plan, new.id)
         events.record(conn, new.id, "run.started", {"actor": actor, "rerun_of": run_id})
@@ -81,6 +85,15 @@ def rerun(
     return made
 
 
+def _kept_references(engine: Engine, run_id: str, revision: WhichRevision, names: Sequence[str]) -> Sequence[str]:
+    """JSON texts with the references to the blob store that the new run takes over."""
+    with engine.db.transaction() as conn:
+        origin = runs.load_origin(conn, run_id)
+        plan, earlier = engine.plans.of(_revision(conn, origin, revision)), engine.plans.get(conn, origin.revision_id)
+        kept = _reuse(conn, earlier, plan, run_id, names).kept
+        return steps.load_references(conn, [row.id for row in kept.values()])
+
+
 def _revision(conn: Connection, origin: Row[Any], wanted: WhichRevision) -> Revision:
     if wanted == "same":
         return workflows.load_revision(conn, origin.revision_id)
@@ -92,13 +105,15 @@ def _revision(conn: Connection, origin: Row[Any], wanted: WhichRevision) -> Revi
 
 def _reuse(conn: Connection, earlier: Plan, plan: Plan, run_id: str, names: Sequence[str]) -> Reuse:
     rows = outcomes.load_earlier(conn, run_id, len(earlier.steps))
-    return choose(earlier, plan, rows, names, undone(conn, earlier, run_id))
+    return replace(choose(earlier, plan, rows, names, undone(conn, earlier, run_id)), run_id=run_id)
 
 
-def _new_run(engine: Engine, plan: Plan, earlier: Plan, revision: Revision, origin: Row[Any], input: Any) -> NewRun:
+def _new_run(
+    engine: Engine, id: str, plan: Plan, earlier: Plan, revision: Revision, origin: Row[Any], input: Any
+) -> NewRun:
     own = set(earlier.definition.tags)
     return NewRun(
-        id=new_id(),
+        id=id,
         workflow_id=revision.workflow_id,
         revision_id=revision.id,
         app_id=origin.app_id,

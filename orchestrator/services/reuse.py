@@ -27,13 +27,14 @@ from orchestrator.store.steps import NewStep
 class Reuse:
     """Of the new run's plan: rows of the earlier run by the position that keeps its end; positions that run again.
 
-    `rows`: all of the earlier run, by name.
+    `rows`: all of the earlier run, `run_id`, by name.
     """
 
     earlier: Plan
     rows: Mapping[str, Row[Any]]
     kept: Mapping[int, Row[Any]]
     again: frozenset[int]
+    run_id: str = ""
 
 
 def choose(
@@ -113,7 +114,7 @@ def _insert(conn: Connection, run_id: str, reuse: Reuse, made: Sequence[NewStep]
     steps.insert_steps(conn, run_id, [step for step in made if step.position in reuse.again])
     kept = [(step, reuse.kept[step.position].id) for step in made if step.position in reuse.kept]
     if kept:
-        steps.insert_reused(conn, run_id, kept)
+        steps.insert_reused(conn, run_id, reuse.run_id, kept)
 
 
 def _known_truth(reuse: Reuse, step: PlanStep) -> dict[str, bool | str]:

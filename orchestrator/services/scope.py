@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
 
+from orchestrator.domain.blobs import holds
 from orchestrator.domain.cascade import Ended
 from orchestrator.domain.celery_task import STEPS
 from orchestrator.domain.definition import Edge
@@ -56,6 +57,7 @@ class RunScope:
         self._also = dict(also or {})
         self._facts = facts
         self._results: dict[str, dict[str, Any]] = {}
+        self._whole: dict[str, Any] = {}  # outputs that lie in the blob store
 
     @property
     def facts(self) -> RunFacts:
@@ -65,20 +67,25 @@ class RunScope:
             raise NotFound(f"there is no run {self.run_id}")
         return self._facts
 
-    def render(self, value: Any, extra: Mapping[str, Any] | None = None) -> Any:
-        """Render a template over the run; raises `ExpressionError`."""
+    def render(self, value: Any, extra: Mapping[str, Any] | None = None, *, pass_on: bool = False) -> Any:
+        """Render a template over the run; raises `ExpressionError`.
+
+        `pass_on`: an output that lies in the blob store and is not looked into is its reference.
+        """
         if self.literal:
             return value
         template: Template = compile_template(value)
         if template.constant:
             return value
-        allowed = Limits(output=self.engine.settings.max_output_bytes)
-        return template.render(self._values(template.references, extra or {}), allowed)
+        used = template.references
+        read = used.looked if pass_on else used.outputs
+        return template.render(self._values(used, read, extra or {}), Limits(output=self.engine.most_bytes))
 
     def evaluate(self, text: str, extra: Mapping[str, Any] | None = None) -> bool:
         """The truth of a bare expression over the run; raises `ExpressionError`."""
         expression: Expression = compile_expression(text)
-        return truthy(expression.evaluate(self._values(expression.references, extra or {})))
+        used = expression.references
+        return truthy(expression.evaluate(self._values(used, used.outputs, extra or {})))
 
     def publish(self, templates: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
         """Render `publish` templates into run variables; all or none. Raises `ExpressionError`.
@@ -152,26 +159,38 @@ class RunScope:
 
     # Scopes.
 
-    def _values(self, references: References, extra: Mapping[str, Any]) -> dict[str, Any]:
+    def _values(self, references: References, read: Collection[str], extra: Mapping[str, Any]) -> dict[str, Any]:
         facts = self.facts
         values: dict[str, Any] = {
             "input": facts.input,
             "vars": facts.vars | self.published,
-            "steps": self._steps(references),
+            "steps": self._steps(references, read),
             "run": run_view(facts),
             "config": facts.config,
             "__now__": facts.now,
         }
+        if "result" in extra and "result" in references.roots:
+            extra = {**extra, "result": self.engine.blobs.whole(extra["result"])}
         return values | self._also | dict(extra)
 
-    def _steps(self, references: References) -> dict[str, dict[str, Any]]:
+    def _steps(self, references: References, read: Collection[str]) -> dict[str, dict[str, Any]]:
         names = set(self.plan.positions) if references.all_steps else references.steps & self.plan.positions.keys()
         missing = {self.plan.positions[name]: name for name in names - self._results.keys()}
         if missing:
             for row in steps.load_results(self.conn, self.run_id, sorted(missing)):
                 items = counts_of(self.plan, row.name, row.items)
                 self._results[row.name] = step_view(row.status, row.output, row.error, row.attempt, items)
-        return {name: self._results[name] for name in names if name in self._results}
+        read = names if references.all_steps else read
+        return {name: self._view(name, read) for name in names if name in self._results}
+
+    def _view(self, name: str, read: Collection[str]) -> dict[str, Any]:
+        """A step, with its output as a whole where that is read."""
+        view = self._results[name]
+        if not holds(view["output"]) or name not in read:
+            return view
+        if name not in self._whole:
+            self._whole[name] = self.engine.blobs.whole(view["output"])
+        return {**view, "output": self._whole[name]}
 
 
 def run_view(facts: RunFacts) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from orchestrator.domain.blobs import loads
 from orchestrator.domain.cascade import Ended
 from orchestrator.domain.definition import StepKind
 from orchestrator.domain.graph import PlanStep
@@ -29,6 +29,7 @@ from orchestrator.services.advance import advance
 from orchestrator.services.advanced import Advanced
 from orchestrator.services.after_commit import now_or_later
 from orchestrator.services.begun import attempted
+from orchestrator.services.blobs import unhurried
 from orchestrator.services.claim import Claimed, claimed_from
 from orchestrator.services.end_item import end_item
 from orchestrator.services.engine import Engine
@@ -64,10 +65,14 @@ def settle(
     take_next: Lease | None = None,
 ) -> Settled:
     """Settle an attempt. With `take_next`, one step it made ready on the same queue is claimed on the spot."""
-    with engine.db.transaction() as conn:
-        settling = _Settling(engine, conn, claimed, input_json, lines, take_next)
-        settled, advanced = settling.run(outcome)
-        settled = replace(settled, queues=settled.queues | settling.freed())
+
+    def store() -> tuple[_Settling, Settled, Advanced]:
+        with engine.db.transaction() as conn:
+            settling = _Settling(engine, conn, claimed, input_json, lines, take_next)
+            settled, advanced = settling.run(outcome)
+            return settling, replace(settled, queues=settled.queues | settling.freed()), advanced
+
+    settling, settled, advanced = unhurried(store)
     queues = settled.queues | follow_up(engine, claimed.run_id, replace(advanced, ready=()))
     if settling.stopping is not None:
         queues |= stop_items(engine, claimed.run_id, settling.stopping)
@@ -106,7 +111,7 @@ class _Settling:
         if outcome.suspension is not None:
             return self._suspend(outcome, outcome.suspension)
         if outcome.output is None and outcome.output_json is not None:
-            outcome = replace(outcome, output=json.loads(outcome.output_json))
+            outcome = replace(outcome, output=loads(outcome.output_json))
         if outcome.kind is OutcomeKind.SUCCEEDED:
             outcome = self._publish(outcome)
         if outcome.kind is OutcomeKind.SUCCEEDED:

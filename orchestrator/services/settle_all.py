@@ -16,6 +16,7 @@ from orchestrator.services.attempt_lines import store_lines
 from orchestrator.services.begun import site_of
 from orchestrator.services.claim import Claimed
 from orchestrator.services.engine import Engine
+from orchestrator.services.put_away import put_away
 from orchestrator.services.settle import settle
 from orchestrator.services.tell import tell_parent
 from orchestrator.store import batch
@@ -50,6 +51,8 @@ class SettledAll:
 
 def settle_all(engine: Engine, done: Sequence[Done], take: Take | None = None) -> SettledAll:
     """Settle them; with `take`, claim steps they made ready. Raises `Unreachable`; calling again does no harm."""
+    if engine.blobs:
+        done = [_put_away(engine, one) for one in done]
     for one in done:
         store_lines(engine.db, one.claimed.step_id, one.claimed.token, one.lines, leave=True)
     plain = {d.claimed.step_id: success for d in done if (success := _success(engine, d)) is not None}
@@ -60,6 +63,12 @@ def settle_all(engine: Engine, done: Sequence[Done], take: Take | None = None) -
         if one.claimed.step_id not in plain or one.claimed.step_id in stored.hard:
             settled = _settle_one(engine, one, take, settled)
     return settled
+
+
+def _put_away(engine: Engine, done: Done) -> Done:
+    outcome, input_json = put_away(engine, done.claimed, done.outcome, done.input_json)
+    same = outcome is done.outcome and input_json is done.input_json
+    return done if same else replace(done, outcome=outcome, input_json=input_json)
 
 
 def _told(engine: Engine, run_id: str) -> frozenset[str]:
@@ -91,7 +100,8 @@ def _success(engine: Engine, done: Done) -> Success | None:
 
 def _settle_plain(engine: Engine, plain: Sequence[Success], take: Take | None) -> Batch:
     try:
-        return batch.settle_plain(engine.db, plain, take, engine.settings.max_output_bytes)
+        limit = min(engine.settings.max_output_bytes, engine.blobs.over)
+        return batch.settle_plain(engine.db, plain, take, limit)
     except NotPlain:
         return Batch(hard=frozenset(success.step_id for success in plain))
 

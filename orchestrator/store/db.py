@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from orchestrator.config_urls import psql_url
+from orchestrator.domain.blobs import loads
 from orchestrator.errors import Unreachable
 from orchestrator.store.faults import in_words, told_in_words
 
@@ -66,6 +67,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=pool_size,
             json_serializer=None,
+            json_deserializer=loads,
             hide_parameters=True,  # an error's text is logged, and values are nobody's business
             connect_args={"application_name": application_name, "connect_timeout": _CONNECT_SECONDS, **_NOTICED},
         )

@@ -241,6 +241,18 @@ def join_outputs(conn: Connection, fan: Fan) -> str:
     return str(conn.execute(_OUTPUTS, _made(fan)).scalar_one())
 
 
+_SOME_OUTPUTS = text("""
+SELECT coalesce(CAST(output AS text), 'null') FROM workflow_run_steps
+WHERE run_id = :run_id AND position >= :first AND position < :end ORDER BY position
+""")
+
+
+def load_outputs(conn: Connection, fan: Fan, first: int, most: int) -> Sequence[str]:
+    """The JSON texts of the outputs of up to `most` items from index `first` on."""
+    values = {"run_id": fan.run_id, "first": fan.first + first, "end": fan.first + min(first + most, fan.made)}
+    return conn.execute(_SOME_OUTPUTS, values).scalars().all()
+
+
 _FIRST_ERROR = text("""
 SELECT item_index, error FROM workflow_run_steps
 WHERE run_id = :run_id AND position >= :first AND position < :end AND status = 'failed'

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from orchestrator.domain.blobs import QUOTED, folder_of
 from orchestrator.domain.cascade import StepRow
 from orchestrator.domain.precedence import PastEnd
 from orchestrator.domain.rules import Tally
@@ -77,6 +78,7 @@ def insert_steps(conn: Connection, run_id: str, steps: Sequence[NewStep]) -> Non
 
 
 # The ends are copied in the database: their outputs may be large.
+_KEPT = "CAST(replace(CAST(s.{0} AS text), :old_blobs, :new_blobs) AS json)"
 _INSERT_REUSED = text(f"""
 INSERT INTO workflow_run_steps (id, run_id, app_id, position, name, function, leaf, status, reason, queue, priority,
   source_count, remaining_sources, satisfied_sources, failed_sources, upstream_failed_sources, skipped_sources,
@@ -84,8 +86,8 @@ INSERT INTO workflow_run_steps (id, run_id, app_id, position, name, function, le
   finished_at, items, reused_step_id)
 SELECT n.id, :run_id, {_APP}, n.position, n.name, n.function, n.leaf, s.status, s.reason, s.queue, n.priority, n.total,
   n.remaining, n.satisfied, n.failed, n.upstream_failed, n.skipped, n.edge_errors, CAST(n.truth AS json),
-  n.max_attempts, s.attempt, s.attempt_base, s.lost_count, s.input, s.output, s.error, s.ready_at, s.started_at,
-  s.finished_at, s.items, coalesce(s.reused_step_id, s.id)
+  n.max_attempts, s.attempt, s.attempt_base, s.lost_count, {_KEPT.format("input")}, {_KEPT.format("output")}, s.error,
+  s.ready_at, s.started_at, s.finished_at, s.items, coalesce(s.reused_step_id, s.id)
 FROM unnest(
   CAST(:id AS uuid[]), CAST(:position AS int[]), CAST(:name AS text[]), CAST(:function AS text[]),
   CAST(:leaf AS boolean[]), CAST(:priority AS smallint[]), CAST(:total AS int[]), CAST(:remaining AS int[]),
@@ -97,13 +99,33 @@ JOIN workflow_run_steps s ON s.id = n.earlier WHERE s.id = ANY(CAST(:earlier AS 
 """)
 
 
-def insert_reused(conn: Connection, run_id: str, steps: Sequence[tuple[NewStep, str]]) -> None:
-    """Insert steps that end as one of an earlier run did (its id), with its outputs; tallies are the new step's."""
+def insert_reused(conn: Connection, run_id: str, earlier: str, steps: Sequence[tuple[NewStep, str]]) -> None:
+    """Insert steps that end as those of run `earlier` did (their ids), with their outputs; tallies are the new steps'.
+
+    References to blobs of that run become references to the new run's, which has copies.
+    """
     fresh = [step for step, _ in steps]
     columns: dict[str, Any] = {name: [getattr(s, name) for s in fresh] for name in _PLAIN}
     columns |= {name: [getattr(s.tally, name) for s in fresh] for name in _TALLY}
     columns |= {"truth": [as_text(s.edge_truth or None) for s in fresh], "earlier": [id for _, id in steps]}
+    columns |= {"old_blobs": _folder(earlier), "new_blobs": _folder(run_id)}
     conn.execute(_INSERT_REUSED, columns | {"run_id": run_id})
+
+
+def _folder(run_id: str) -> str:
+    """How the text of a reference to one of its blobs begins: as no other text does."""
+    return f'{QUOTED}:"{folder_of(run_id)}/'
+
+
+_REFERENCES = text(f"""
+SELECT CAST(v.value AS text) FROM workflow_run_steps s CROSS JOIN LATERAL (VALUES (s.input), (s.output)) AS v (value)
+WHERE s.id = ANY(CAST(:ids AS uuid[])) AND strpos(CAST(v.value AS text), '{QUOTED}') > 0
+""")
+
+
+def load_references(conn: Connection, ids: Sequence[str]) -> Sequence[str]:
+    """The JSON texts of those inputs and outputs of the steps that refer to blobs."""
+    return conn.execute(_REFERENCES, {"ids": list(ids)}).scalars().all()
 
 
 _ROW = """position, status, source_count, remaining_sources, satisfied_sources, failed_sources,

@@ -26,7 +26,7 @@ ROOMS = (
     "store",
     "services",
     "replay",
-    "transport installed",
+    "transport installed blobstore",
     "embedded",
     "bootstrap",
     "client client_packs client_schedules handle",

@@ -273,6 +273,28 @@ def graph(chance: random.Random) -> Case:
     return Case([document], str(reference.run), {name: end for name, (end, _) in reference.ends.items()})
 
 
+def large(chance: random.Random) -> Case:
+    """Outputs that lie in the blob store, passed on and looked into, and a list of them."""
+    size, count = chance.randint(70_000, 300_000), chance.randint(2, 4)
+    each = {"function": "c.big", "input": {"size": size, "of": "{{ item }}"}}
+    steps: list[Document] = [
+        {"name": "first", "function": "c.big", "input": {"size": size}},
+        {"name": "next", "depends_on": ["first"], **each, "input": {"size": 10, "of": "{{ steps.first.output }}"}},
+        {"name": "each", "with_items": ["a"] * count, **each},
+        {"name": "all", "depends_on": ["each"], **each, "input": {"size": 10, "of": "{{ steps.each.output }}"}},
+        {"name": "never", "depends_on": ["first"], "pass": True, "when": "steps.first.output[:2] != '0 '"},
+    ]
+    output = {
+        "next": "{{ steps.next.output }}",
+        "all": "{{ steps.all.output }}",
+        "it": "{{ steps.first.output }}",
+    }
+    gives = {"next": f"{size} ".ljust(10, "x"), "all": f"{size * count} ".ljust(10, "x"), "it": "0 ".ljust(size, "x")}
+    return Case(
+        [{"name": "large", "steps": steps, "output": output}], "succeeded", _all(steps) | {"never": "skipped"}, gives
+    )
+
+
 CASES: tuple[Callable[[random.Random], Case], ...] = (
     chain,
     fan,
@@ -291,5 +313,6 @@ CASES: tuple[Callable[[random.Random], Case], ...] = (
     code,
     tasks,
     odd,
+    large,
     graph,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -40,6 +40,7 @@ class Rest:
     moves: list[Any]
     lines: Mapping[tuple[str, int], int]
     rows: Any
+    whole: Callable[[Any], Any]  # a value with what lies in the blob store
     crashes: list[float]
 
     def of(self, run_id: str) -> list[Any]:
@@ -64,6 +65,7 @@ def at_rest(world: World, cases: Mapping[str, Case]) -> Rest:
         world.rows("SELECT * FROM chaos_moves ORDER BY number"),
         {(row.step_id, row.attempt): row.n for row in lines},
         world.rows,
+        world.engine.blobs.whole,
         world.crashes,
     )
 
@@ -72,7 +74,7 @@ def check_all(world: World, cases: Mapping[str, Case]) -> list[str]:
     """Everything that is not as it must be."""
     rest = at_rest(world, cases)
     found = [f"{check.__name__.strip('_')}: {fault}" for check in _CHECKS for fault in check(rest)]
-    report = check(world.engine.db, Patience(seconds=3.0), processes=False)
+    report = check(world.engine.db, Patience(seconds=3.0), processes=False, blobs=world.engine.blobs)
     return found + [f"db check: {finding}" for finding in report.findings]
 
 
@@ -81,8 +83,10 @@ def _runs_end_as_undisturbed(rest: Rest) -> Iterator[str]:
         run = rest.runs[run_id]
         if run.status == "canceled" and {"cancel", "force"}.intersection(case.acts):
             continue
-        if run.status != case.status or (case.output is not None and run.output != case.output):
-            yield f"{case.name} {run_id} is {run.status} {run.output} {run.error}, not {case.status} {case.output}"
+        output = rest.whole(run.output)
+        if run.status != case.status or (case.output is not None and output != case.output):
+            told = f"{str(output):.300} {run.error}, not {case.status} {str(case.output):.300}"
+            yield f"{case.name} {run_id} is {run.status} {told}"
 
 
 def _steps_end_as_undisturbed(rest: Rest) -> Iterator[str]:

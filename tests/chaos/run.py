@@ -72,6 +72,7 @@ class Storm:
 def quiet(world: World, driver: Driver) -> None:
     """Everything that was broken is whole again, nobody starts runs, and all come to their end."""
     world.calm()
+    world.refuse("")
     world.replenish()
     driver.stop()
     driver.let_schedules_rest()

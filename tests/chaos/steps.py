@@ -63,6 +63,15 @@ def code(ctx: Any, input: Any) -> dict[str, Any]:
     return {"n": sum(one["n"] for one in (here, there, flaky, *each)) + below, "told": told}
 
 
+@function(name="c.big")
+def big(ctx: AttemptContext, size: int, of: str | Sequence[str] = "") -> str:
+    """Text of so many characters, which begins with the sum of the lengths it is given."""
+    note(ctx, "begin")
+    total = len(of) if isinstance(of, str) else sum(map(len, of))
+    note(ctx, "end")
+    return f"{total} ".ljust(size, "x")
+
+
 @function(name="c.hog")
 def hog(ctx: AttemptContext, megabytes: int) -> int:
     """Needs much memory for a moment."""

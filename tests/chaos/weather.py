@@ -6,6 +6,7 @@ looks at, so that the weather changes while they run.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -16,10 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fsspec.implementations.local import LocalFileSystem
 from kombu.transport.redis import Channel
 
 LATE = "chaos.late"  # a sorted set in the broker: messages by when they are to be delivered
 FILE, CLOCK, MEMORY = "CHAOS_WEATHER", "CHAOS_CLOCK", "CHAOS_MEMORY"
+DISK = "CHAOS_DISK"  # a file that says what the blob store's disk refuses: `writes`, `all`, or nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,33 @@ def install() -> None:
         _set_clock(float(clock))
     if os.environ.get(FILE):
         _trouble_messages(Path(os.environ[FILE]))
+    if disk := os.environ.get(DISK):
+        _trouble_disk(Path(disk))
 
 
 def _set_clock(offset: float) -> None:
     """Python code that asks `time` is told a time that is off; durations are right."""
     right = time.time
     time.time = lambda: right() + offset
+
+
+def _trouble_disk(refusing: Path) -> None:
+    open_file = LocalFileSystem._open
+
+    def troubled(self: Any, path: str, mode: str = "rb", *given: Any, **named: Any) -> Any:
+        refused = refusing.read_text()
+        if refused == "all":
+            raise OSError(errno.EIO, "Input/output error", path)
+        file = open_file(self, path, mode, *given, **named)
+        if refused and "w" in mode:
+            file.write = _full  # it has begun, and there is no room for what follows
+        return file
+
+    LocalFileSystem._open = troubled
+
+
+def _full(content: bytes) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def _trouble_messages(path: Path) -> None:

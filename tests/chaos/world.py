@@ -22,6 +22,8 @@ import psycopg2
 import redis
 from sqlalchemy.engine import make_url
 
+from orchestrator.bootstrap import make_engine
+from orchestrator.config import Config
 from orchestrator.domain.roles import Role
 from orchestrator.embedded import cluster
 from orchestrator.embedded.guardian import Guardian
@@ -94,7 +96,12 @@ class World(Fleet):
             JOURNAL: self.journal,
             MARK: self.mark,
             weather.FILE: str(folder / "weather"),
+            weather.DISK: str(folder / "disk"),
+            "ORCHESTRATOR_BLOB_URL": (folder / "blobs").as_uri(),
+            "ORCHESTRATOR_BLOB_OVER": "64 KiB",
         }
+        self.engine = make_engine(Config.from_env(self.environment), load_functions=False)
+        self.refuse("")
         self.calm()
         self._port, self._token = 0, ""
         self._ended = threading.Event()
@@ -112,6 +119,12 @@ class World(Fleet):
     def calm(self) -> None:
         """Every message arrives once, at once."""
         Weather().write(self.folder / "weather")
+
+    def refuse(self, what: str) -> None:
+        """What the blob store's disk refuses from now on: `writes`, `all`, or nothing."""
+        fresh = self.folder / "disk.new"
+        fresh.write_text(what)
+        fresh.replace(self.folder / "disk")
 
     def blow(self, weather: Weather) -> None:
         weather.write(self.folder / "weather")

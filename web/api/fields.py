@@ -117,6 +117,14 @@ class Paged(Strict):
     )
 
 
+class Whole(Strict):
+    """How values that lie in the blob store are shown."""
+
+    references = fields.Boolean(
+        load_default=False, metadata={"description": "With references in place of values in the blob store."}
+    )
+
+
 class OfApp(Strict):
     """Which app is meant."""
 

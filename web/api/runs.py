@@ -17,7 +17,7 @@ from orchestrator.services.start_plain import StartOptions
 from orchestrator.services.view import view
 from orchestrator.store.reads import RunFilters, list_runs
 from web.api.bodies import invalid_body
-from web.api.fields import AnyJson, Count, Name, OfApp, Paged, Strict, Text, When, absent, one_of
+from web.api.fields import AnyJson, Count, Name, OfApp, Paged, Strict, Text, When, Whole, absent, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.base import Shape, texts
 from web.api.shapes.runs import RunPage, RunShape
@@ -209,9 +209,9 @@ def start_batch(query: dict[str, Any], body: dict[str, Any]) -> Response:
     return answered({"ids": [one.run_id for one in made]}, 201)
 
 
-@runs.get("/runs/<run_id>", RunShape, refused=(404,))
+@runs.get("/runs/<run_id>", RunShape, query=Whole, refused=(404,))
 def show(query: dict[str, Any], run_id: str) -> Response:
     """Show a run"""
-    run = view(engine(), run_id)
+    run = view(engine(), run_id, whole=not query["references"])
     check_app(run["app"], run_id)
     return answered(run)

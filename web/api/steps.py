@@ -10,7 +10,8 @@ from marshmallow import fields
 from orchestrator.domain.states import StepStatus
 from orchestrator.services.why import why
 from orchestrator.store.reads import get_item, get_step, list_attempts, list_items, list_steps, run_now
-from web.api.fields import Count, Paged, Strict, absent, one_of
+from orchestrator.store.reads.whole import Read
+from web.api.fields import Count, Paged, Strict, Whole, absent, one_of
 from web.api.noun import Noun, answered, paged
 from web.api.shapes.runs import AttemptsShape, ItemPage, ItemShape, StepPage, StepShape, WhyShape
 from web.api.use import looking_at
@@ -34,6 +35,10 @@ class ItemQuery(Strict):
     item = Count(load_default=absent, metadata={"description": "Of the item with this index, in place of the step."})
 
 
+def _read(query: dict[str, Any]) -> Read | None:
+    return None if query["references"] else engine().blobs.shown
+
+
 def _statuses(query: dict[str, Any]) -> list[StepStatus]:
     return [StepStatus(status) for status in query["status"]]
 
@@ -48,11 +53,11 @@ def list_all(query: dict[str, Any], run_id: str) -> Response:
         return paged(list_steps(conn, run_id, _statuses(query), query["after"], query["limit"]))
 
 
-@steps.get("/runs/<run_id>/steps/<step>", StepShape, refused=(404,))
+@steps.get("/runs/<run_id>/steps/<step>", StepShape, query=Whole, refused=(404,))
 def show(query: dict[str, Any], run_id: str, step: str) -> Response:
     """Show a step"""
     with looking_at(run_id) as conn:
-        return answered(get_step(conn, run_id, step))
+        return answered(get_step(conn, run_id, step, _read(query)))
 
 
 @steps.get("/runs/<run_id>/steps/<step>/items", ItemPage, query=StepsQuery, refused=(404,))
@@ -65,11 +70,11 @@ def items(query: dict[str, Any], run_id: str, step: str) -> Response:
         return paged(list_items(conn, run_id, step, _statuses(query), query["after"], query["limit"]))
 
 
-@steps.get("/runs/<run_id>/steps/<step>/items/<int(max=2147483647):index>", ItemShape, refused=(404,))
+@steps.get("/runs/<run_id>/steps/<step>/items/<int(max=2147483647):index>", ItemShape, query=Whole, refused=(404,))
 def item(query: dict[str, Any], run_id: str, step: str, index: int) -> Response:
     """Show an item of a step"""
     with looking_at(run_id) as conn:
-        return answered(get_item(conn, run_id, step, index))
+        return answered(get_item(conn, run_id, step, index, _read(query)))
 
 
 @steps.get("/runs/<run_id>/steps/<step>/attempts", AttemptsShape, query=ItemQuery, refused=(404,))

@@ -22,11 +22,12 @@ from web.pages.session import session_pages
 from web.pages.starter import starter
 from web.pages.step import step
 from web.pages.tokens import tokens
+from web.pages.values import values
 from web.pages.workers import workers
 from web.pages.workflow import workflow
 from web.pages.workflows import workflows
 
-_RUNS = (runs, bulk, run, step, acts, compare)
+_RUNS = (runs, bulk, run, step, values, acts, compare)
 _WORKFLOWS = (workflows, workflow, starter, editor)
 _SCHEDULES = (schedules, schedule_acts, schedule_form)
 PAGES = (home, *_RUNS, *_WORKFLOWS, *_SCHEDULES, approvals, pools, workers, audit, tokens)

@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import request
 
+from orchestrator.domain.blobs import by_content
 from orchestrator.domain.difference import difference_text
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.store.reads import find_run, get_run, get_step
@@ -41,7 +42,9 @@ def step(run_id: str) -> str:
     run, other, name = open_run(run_id), open_run(request.args.get("other", "")), request.args.get("name", "")
     with database().transaction() as conn:
         left, right = get_step(conn, run.id, name), get_step(conn, other.id, name)
-    differences = {what: _changed(left[what], right[what]) for what in ("input", "output", "error")}
+    differences = {
+        what: _changed(by_content(left[what]), by_content(right[what])) for what in ("input", "output", "error")
+    }
     return render("run/compare_step.html", run=run, other=other, name=name, differences=differences)
 
 
@@ -53,7 +56,7 @@ def _changed(left: Any, right: Any) -> list[str]:
 def _beside(run_id: str, asked: str, *, everything: bool) -> dict[str, Any]:
     with database().transaction() as conn:
         other = open_run(find_run(conn, asked))
-        left, right = get_run(conn, run_id), get_run(conn, other.id)
+        left, right = (by_content(get_run(conn, id)) for id in (run_id, other.id))
         skip = whole_number(request.args.get("skip", "")) or 0
         rows, more = compare_steps(conn, run_id, other.id, different=not everything, skip=skip, limit=_PAGE)
     return {"other": other, "left": left, "right": right, "rows": rows, "next": skip + _PAGE if more else None}

@@ -8,6 +8,7 @@ from datetime import date, datetime, time
 from math import isfinite
 from typing import Any
 
+from orchestrator.domain.blobs import Blob
 from orchestrator.domain.sandbox.meter import MAX_INT_BITS, MAX_TEXT, Meter
 from orchestrator.domain.sandbox.missing import Missing, fail
 from orchestrator.domain.sandbox.words import kind
@@ -31,6 +32,8 @@ def plain(value: Any, charge: Charge, depth: int = 0) -> Any:
         return [plain(item, charge, depth + 1) for item in value]
     if isinstance(value, Mapping):
         charge(2 + 2 * len(value))
+        if type(value) is Blob:  # an output as a whole, which need not be fetched to be passed on
+            return value
         _check_depth(depth)
         return {_key(key, charge): plain(item, charge, depth + 1) for key, item in value.items()}
     return _scalar(value, charge)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from jinja2 import nodes
@@ -55,12 +55,15 @@ class References:
     `roots`: scopes (`input`, `steps`, ...), unknown ones too. `steps`: names used as `steps.x` or `steps['x']`.
     `all_steps`: `steps` is used in a way its names cannot be told from (`steps[item]`, `steps | length`).
     `paths`: every chain of literal parts, longest first part known: `("input", "order", "id")`.
+    `outputs`: steps whose output is read; `looked`: those of them whose output is not only passed on as a whole.
     """
 
     roots: frozenset[str] = frozenset()
     steps: frozenset[str] = frozenset()
     all_steps: bool = False
     paths: frozenset[tuple[str, ...]] = frozenset()
+    outputs: frozenset[str] = frozenset()
+    looked: frozenset[str] = frozenset()
 
     def __or__(self, other: References) -> References:
         return References(
@@ -68,6 +71,8 @@ class References:
             self.steps | other.steps,
             self.all_steps or other.all_steps,
             self.paths | other.paths,
+            self.outputs | other.outputs,
+            self.looked | other.looked,
         )
 
 
@@ -209,7 +214,18 @@ def references(tree: nodes.Expr) -> References:
         frozenset(path[1] for path in steps if len(path) > 1),
         any(len(path) == 1 for path in steps),
         paths,
+        *_outputs(tree, steps),
     )
+
+
+_APART = frozenset({("status",), ("error",), ("attempt",), ("items",)})  # parts of a step besides its output
+
+
+def _outputs(tree: nodes.Expr, steps: Collection[tuple[str, ...]]) -> tuple[frozenset[str], frozenset[str]]:
+    outputs = frozenset(path[1] for path in steps if len(path) > 1 and path[2:3] not in _APART)
+    path = literal_path(tree)
+    passed_on = path is not None and len(path) == 3 and path[2] == "output"
+    return outputs, frozenset() if passed_on else outputs
 
 
 def _paths(node: nodes.Node) -> Iterator[tuple[str, ...]]:

@@ -12,7 +12,9 @@ from typing import Any
 
 from orchestrator.domain.celery_task import FOREIGN_QUEUE, task_name
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
-from orchestrator.errors import ExpressionError
+from orchestrator.domain.values import storable
+from orchestrator.errors import ExpressionError, UnstorableValue
+from orchestrator.services.blobs import unhurried
 from orchestrator.services.claim import Claimed, NotPrepared, arguments, cached, refused, seconds
 from orchestrator.services.engine import CeleryCall, Engine
 from orchestrator.services.kinds.half import LOST, Half, Turn, next_half
@@ -24,18 +26,23 @@ _SHOWN = 1024  # characters of the arguments that Celery's logs may show
 
 def call_celery(engine: Engine, claimed: Claimed) -> Turn:
     """Call the task, or end an attempt that got no answer in time. Raises `Unreachable`."""
-    try:
+
+    def begin() -> Turn | tuple[CeleryCall, dict[str, Any], str]:
         with engine.db.transaction(lazy=True) as conn:
             half = next_half(engine, conn, claimed)
             if half is None:
                 return Turn(LOST)
-            if half.wait is not None:
-                return Turn(_unanswered(half))
-            call, wait, input_json = _begun(half)
+            return _begun(half) if half.wait is None else Turn(_unanswered(half))
+
+    try:
+        begun = unhurried(begin)
     except ExpressionError as error:
         return Turn(refused(engine, error).outcome)
     except NotPrepared as ended:
         return Turn(ended.outcome, ended.input_json)
+    if isinstance(begun, Turn):
+        return begun
+    call, wait, input_json = begun
     engine.transport.call(call)
     return Turn(Outcome.suspended(wait), input_json)
 
@@ -43,6 +50,7 @@ def call_celery(engine: Engine, claimed: Claimed) -> Turn:
 def _begun(half: Half) -> tuple[CeleryCall, dict[str, Any], str]:
     """The call, what the step waits for then, and the JSON text of the arguments."""
     kwargs, input_json, _ = arguments(half.engine, half.scope.render, half.step)
+    _check_size(half, kwargs)
     keep = cached(half.scope, half.step, kwargs, input_json)
     render = half.scope.render
     own = seconds(render(half.step.timeout), "timeout")
@@ -63,6 +71,15 @@ def _begun(half: Half) -> tuple[CeleryCall, dict[str, Any], str]:
     told = {"task": call.name, "id": call.token, "queue": call.queue, "until": call.expires.isoformat()}
     wait = {"for": "celery", **told, "timeout": round(allowed, 3), "keep": asdict(keep) if keep else None}
     return call, wait, input_json
+
+
+def _check_size(half: Half, kwargs: dict[str, Any]) -> None:
+    """They travel in a message, which is no place for what belongs into the blob store."""
+    if half.engine.blobs:
+        try:
+            storable(kwargs, max_bytes=half.engine.settings.max_output_bytes)
+        except UnstorableValue as error:
+            raise ExpressionError(f"`input` cannot be sent to a Celery task: {error}") from error
 
 
 def _queue(half: Half) -> str:

@@ -206,7 +206,7 @@ def _go_on(half: Half, wait: Mapping[str, Any]) -> Outcome:
         return failed("ChildDeleted", f"run {run_id}, for which it waited, was deleted")
     match RunStatus(row.status):
         case RunStatus.SUCCEEDED:
-            value, text = storable(row.output, max_bytes=half.engine.settings.max_output_bytes)
+            value, text = storable(row.output, max_bytes=half.engine.most_bytes, blobs=True)
             return Outcome.succeeded(value, text)
         case RunStatus.FAILED:
             return Outcome.failed(_error(run_id, row))

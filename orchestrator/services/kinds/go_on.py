@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.domain.definition import Step, StepKind
 from orchestrator.domain.items import is_item
 from orchestrator.errors import ExpressionError, UnstorableValue
+from orchestrator.services.blobs import unhurried
 from orchestrator.services.claim import Claimed, refused, seconds
 from orchestrator.services.engine import Engine
 from orchestrator.services.kinds.child import child
@@ -26,9 +27,13 @@ def kind_of(step: Step, position: int) -> Kind | None:
 
 def go_on(engine: Engine, claimed: Claimed, kind: Kind) -> Turn:
     """What the attempt's next half comes to."""
-    try:
+
+    def do() -> Turn:
         with engine.db.transaction(lazy=True) as conn:
-            turn = _turn(next_half(engine, conn, claimed), kind)
+            return _turn(next_half(engine, conn, claimed), kind)
+
+    try:
+        turn = unhurried(do)
         return turn if turn.then is None else turn.then()
     except (ExpressionError, UnstorableValue) as error:
         return Turn(refused(engine, error).outcome)

@@ -8,12 +8,13 @@ again, behind the items it has made, so that one worker alone gets to them too.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
 
+from orchestrator.domain.blobs import Blob
 from orchestrator.domain.definition import Step, WithItems
 from orchestrator.domain.items import expand, item_step, most_failures
 from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
@@ -23,8 +24,10 @@ from orchestrator.services.claim import Claimed, failed
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
 from orchestrator.services.kinds.half import LOST, Half, Turn
+from orchestrator.services.put_away import path_of
 from orchestrator.store import item_rows
 from orchestrator.store.item_rows import Fan
+from orchestrator.store.transition import as_text
 
 _PORTIONS = (100, 1000)  # rows of the first one, and of the others
 _SECONDS = 1.0
@@ -37,7 +40,7 @@ def with_items(half: Half) -> Turn:
     fan = item_rows.lock_claimed(half.conn, half.claimed.step_id, half.claimed.token)
     if fan is None:
         return Turn(LOST)
-    items = _write_down(half) if fan.total is None else item_rows.load_items(half.conn, fan.id)
+    items = _write_down(half) if fan.total is None else _written_down(half, fan)
     making = _Making(half.engine, half.claimed, _asked(half.step), half.step.name, items)
     return Turn(Outcome.succeeded([], "[]"), then=making.go_on)
 
@@ -49,14 +52,25 @@ def _asked(step: Step) -> WithItems:
 
 def _write_down(half: Half) -> Sequence[Any]:
     asked, claimed = _asked(half.step), half.claimed
-    items: Sequence[Any] = list(expand(half.scope.render(asked.items), asked.batch_size))
+    blobs = half.engine.blobs
+    given = half.scope.render(asked.items, pass_on=True)
+    given = blobs.value(given) if type(given) is Blob else given
+    items: Sequence[Any] = list(expand(given, asked.batch_size))
     try:
-        items, text = storable(items, max_bytes=half.engine.settings.max_output_bytes)
+        items, text = storable(items, max_bytes=half.engine.most_bytes, blobs=True)
     except UnstorableValue as error:
         raise ExpressionError(f"what `with_items` gives cannot be stored: {error}") from error
+    if blobs.is_large(text):
+        text = str(as_text(blobs.put(path_of(claimed, "items"), text)))
     first = half.scope.plan.first_item(claimed.position)
     item_rows.note_items(half.conn, claimed.step_id, claimed.token, text, len(items), first, asked.concurrency)
     return items
+
+
+def _written_down(half: Half, fan: Fan) -> Sequence[Any]:
+    items: Any = item_rows.load_items(half.conn, fan.id)
+    found: Sequence[Any] = half.engine.blobs.value(items) if type(items) is Blob else items
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +93,10 @@ class _Making:
                 if fan is None:
                     return Turn(LOST)
                 queues = self._portion(conn, fan, size)
-                if queues is None:
-                    return Turn(self._end(conn, fan))
-            dispatch(self.engine, queues)
+                ended = self._end(conn, fan) if queues is None else None
+            if ended is not None:
+                return Turn(self._put_together(fan) if ended is _LARGE else ended)
+            dispatch(self.engine, queues or ())
             size = _PORTIONS[1]
             if time.monotonic() > until:
                 return Turn(Outcome.suspended(self._wait(), also=lambda conn: True))
@@ -109,7 +124,28 @@ class _Making:
             return Outcome(OutcomeKind.CANCELED)
         if fan.open:
             return Outcome.suspended(self._wait(), also=_all_ended(fan))
-        return _collect(conn, fan, self.asked, self.engine.settings.max_output_bytes)
+        return _collect(conn, fan, self.asked, self.engine)
+
+    def _put_together(self, fan: Fan) -> Outcome:
+        """The list of what the items gave, written to the blob store portion by portion, in no transaction."""
+        told = f"a list of {fan.total}"
+        blob = self.engine.blobs.put_chunks(path_of(self.claimed, "output"), lambda: self._texts(fan), told)
+        return Outcome.succeeded(blob, str(as_text(blob)))
+
+    def _texts(self, fan: Fan) -> Iterator[bytes]:
+        sign, total = b"[", 0
+        blobs = self.engine.blobs
+        for first in range(0, fan.made, _PORTIONS[0]):
+            with self.engine.db.transaction() as conn:
+                outputs = item_rows.load_outputs(conn, fan, first, _PORTIONS[0])
+            for text in outputs:
+                part = blobs.flat(text).encode()
+                total += len(part) + 1
+                if total > blobs.most:
+                    raise ExpressionError(_too_large(self.engine, fan, total))
+                yield sign + part
+                sign = b","
+        yield b"]"
 
     def _wait(self) -> dict[str, Any]:
         return {"for": "items", "total": len(self.items)}
@@ -123,7 +159,11 @@ def _all_ended(fan: Fan) -> Any:
     return come
 
 
-def _collect(conn: Connection, fan: Fan, asked: WithItems, max_bytes: int) -> Outcome:
+# Stands for the list of what items gave where that is to be put into the blob store.
+_LARGE = Outcome.succeeded(None, "null")
+
+
+def _collect(conn: Connection, fan: Fan, asked: WithItems, engine: Engine) -> Outcome:
     """The list of what the items gave, made by the database; or why there is none."""
     counts, size = item_rows.count_items(conn, fan)
     total, allowed = fan.total or 0, most_failures(asked, fan.total or 0)
@@ -134,10 +174,17 @@ def _collect(conn: Connection, fan: Fan, asked: WithItems, max_bytes: int) -> Ou
     if total and counts.get("skipped") == total:
         told = f"all of its {total} items were skipped"
         return Outcome(OutcomeKind.SKIPPED, error=ErrorInfo("Skip", told, classes=("Skip",)))
-    if size > max_bytes:
-        told = f"what its {total} items returned cannot be stored: it takes {size} bytes, the limit is {max_bytes}"
-        return failed("UnstorableValue", told)
-    return Outcome.succeeded(None, item_rows.join_outputs(conn, fan))
+    if size > engine.most_bytes:
+        return failed("UnstorableValue", _too_large(engine, fan, size))
+    if size > max(engine.blobs.over, engine.settings.max_output_bytes):
+        return _LARGE
+    outputs = item_rows.join_outputs(conn, fan)
+    return _LARGE if engine.blobs.is_large(outputs) else Outcome.succeeded(None, outputs)
+
+
+def _too_large(engine: Engine, fan: Fan, size: int) -> str:
+    told = f"what its {fan.total} items returned cannot be stored: it takes {size} bytes or more"
+    return f"{told}, the limit is {engine.most_bytes} ({engine.limit_in_words})"
 
 
 def _told(conn: Connection, fan: Fan, counts: dict[str, int], allowed: int) -> str:

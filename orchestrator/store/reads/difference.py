@@ -6,16 +6,20 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from orchestrator.domain.blobs import QUOTED
 from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.page import iso
 from orchestrator.store.reads.shown import SHOWN
 
+# Two blobs are the same if their bytes are, wherever they lie.
+_PATH = QUOTED.replace("$", "[$]").replace(".", "[.]") + ':"[^"]*"'
+_PLAIN = f"regexp_replace({{}}::text, '{_PATH}', '', 'g')"
+_SAME = f"{_PLAIN.format('a.{0}')} IS DISTINCT FROM {_PLAIN.format('b.{0}')}"
 _STEPS = f"""
 SELECT coalesce(a.name, b.name) AS name, a.position AS left_position, b.position AS right_position,
   a.status AS left_status, b.status AS right_status, a.started_at AS left_start, a.finished_at AS left_end,
   b.started_at AS right_start, b.finished_at AS right_end,
-  a.input::text IS DISTINCT FROM b.input::text AS input_differs,
-  a.output::text IS DISTINCT FROM b.output::text AS output_differs,
+  {_SAME.format("input")} AS input_differs, {_SAME.format("output")} AS output_differs,
   a.error ->> 'message' IS DISTINCT FROM b.error ->> 'message' AS error_differs
 FROM (SELECT * FROM {SHOWN} s WHERE run_id = :left AND {STEPS_ONLY}) a
 FULL JOIN (SELECT * FROM {SHOWN} s WHERE run_id = :right AND {STEPS_ONLY}) b ON b.name = a.name

@@ -13,6 +13,7 @@ from orchestrator.errors import NotFound
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 from orchestrator.store.reads.steps import child_schemas, own_output, step_id
+from orchestrator.store.reads.whole import Read, read_whole
 
 _SHAPE = """
 SELECT i.id, i.item_index, i.item, i.status, i.reason, i.attempt, i.max_attempts, i.input, i.output, i.error, i.queue,
@@ -61,10 +62,10 @@ def list_items(
     return page_of(rows, limit, lambda row: _shape(row, hidden, schemas), lambda row: str(row.item_index))
 
 
-def get_item(conn: Connection, run_id: str, step: str, index: int) -> dict[str, Any]:
-    """An item of the step named `step`; raises `NotFound`."""
+def get_item(conn: Connection, run_id: str, step: str, index: int, read: Read | None = None) -> dict[str, Any]:
+    """An item of the step named `step`, its values as `read` gives them; raises `NotFound`."""
     row = conn.execute(_ONE, {"id": item_id(conn, run_id, step, index)}).one()
-    return _shape(row, load_secrets(conn, run_id), child_schemas(conn, [row]))
+    return _shape(read_whole(row, read), load_secrets(conn, run_id), child_schemas(conn, [row]))
 
 
 def _first_item(conn: Connection, run_id: str, step: str) -> int | None:

@@ -13,6 +13,7 @@ from orchestrator.store.item_columns import STEPS_ONLY
 from orchestrator.store.reads.runs import COLUMNS, SHAPE, shape_run
 from orchestrator.store.reads.secrets import secrets_of
 from orchestrator.store.reads.shown import SHOWN
+from orchestrator.store.reads.whole import Read, read_whole
 
 _ONE = f"""
 SELECT shown.*, (
@@ -28,10 +29,10 @@ Schemas = Callable[[str], tuple[Any, Any]]
 _NAMES = (*COLUMNS, "counts")
 
 
-def view_run(call: Call, run_id: str, schemas: Schemas) -> dict[str, Any]:
+def view_run(call: Call, run_id: str, schemas: Schemas, read: Read | None = None) -> dict[str, Any]:
     """What `get_run` gives; raises `NotFound`."""
     rows = call(_ONE, [run_id]) if is_id(run_id) else []
     if not rows:
         raise unknown_run(run_id)
-    row = SimpleNamespace(**dict(zip(_NAMES, rows[0], strict=True)))
+    row = read_whole(SimpleNamespace(**dict(zip(_NAMES, rows[0], strict=True))), read)
     return shape_run(row, secrets_of(schemas(row.revision_id), row.input), row.counts or {})

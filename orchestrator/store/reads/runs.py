@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, text
 
 from orchestrator.domain.near import did_you_mean
 from orchestrator.domain.states import RunStatus
@@ -21,6 +21,7 @@ from orchestrator.store.reads.schedule_ids import schedule_ids
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, secrets_of
 from orchestrator.store.reads.shown import SHOWN
 from orchestrator.store.reads.where import contained, containing, where_secret
+from orchestrator.store.reads.whole import Read, read_whole
 from orchestrator.store.workflows import find_app, name_key
 
 # Ids carry the time they were made at, by the clock of the process that started the run. created_at is the
@@ -89,12 +90,12 @@ _ONE = text(f"{SHAPE} WHERE r.id = :id")
 _THESE = text(f"{SHAPE} WHERE r.id = ANY(CAST(:ids AS uuid[])) ORDER BY r.id DESC")
 
 
-def get_run(conn: Connection, run_id: str) -> dict[str, Any]:
-    """The run as docs/cli.md shapes it; raises `NotFound`."""
+def get_run(conn: Connection, run_id: str, read: Read | None = None) -> dict[str, Any]:
+    """The run as docs/cli.md shapes it, its values as `read` gives them; raises `NotFound`."""
     rows = conn.execute(_ONE, {"id": run_id}).all() if is_id(run_id) else []
     if not rows:
         raise unknown_run(run_id)
-    return _shape_all(conn, rows)[0]
+    return _shape_all(conn, [read_whole(row, read) for row in rows])[0]
 
 
 _APP = text("SELECT a.name FROM workflow_runs r JOIN apps a ON a.id = r.app_id WHERE r.id = :id")
@@ -275,7 +276,7 @@ def workflow_ids(conn: Connection, name: str) -> list[str]:
     raise NotFound(f"there is no workflow '{name}'{did_you_mean(name, names)}")
 
 
-def _shape_all(conn: Connection, rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
+def _shape_all(conn: Connection, rows: Sequence[Any]) -> list[dict[str, Any]]:
     schemas = load_schemas(conn, [row.revision_id for row in rows])
     counts = count_steps(conn, [row.id for row in rows])
     return [

@@ -18,6 +18,7 @@ from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.runs import count_steps
 from orchestrator.store.reads.secrets import RunSecrets, load_schemas, load_secrets
 from orchestrator.store.reads.shown import SHOWN
+from orchestrator.store.reads.whole import Read, read_whole
 
 # How many of a step's items are in each state: counted while it goes on, and kept at its end.
 ITEMS = """CASE WHEN s.items_total IS NOT NULL THEN coalesce(CASE WHEN s.finished_at IS NOT NULL THEN s.items END,
@@ -80,12 +81,12 @@ def own_output(row: Row[Any], schemas: Mapping[str, tuple[Any, Any]]) -> Any:
     return row.output if given is None else mask_fields(given[1], row.output)
 
 
-def get_step(conn: Connection, run_id: str, name: str) -> dict[str, Any]:
-    """The step of this name; raises `NotFound` naming a near one."""
+def get_step(conn: Connection, run_id: str, name: str, read: Read | None = None) -> dict[str, Any]:
+    """The step of this name, its values as `read` gives them; raises `NotFound` naming a near one."""
     row = conn.execute(_NAMED, {"run_id": run_id, "name": name}).first()
     if row is None:
         raise unknown_step(conn, run_id, name)
-    return _shape(row, load_secrets(conn, run_id), child_schemas(conn, [row]))
+    return _shape(read_whole(row, read), load_secrets(conn, run_id), child_schemas(conn, [row]))
 
 
 _ID = text(f"""

@@ -31,6 +31,7 @@ from tests.chaos.faults.lose_messages import lose_messages
 from tests.chaos.faults.more_beats import more_beats
 from tests.chaos.faults.no_memory import no_memory
 from tests.chaos.faults.quit_worker import quit_worker
+from tests.chaos.faults.refuse_writes import refuse_writes
 from tests.chaos.faults.restart_broker import restart_broker
 from tests.chaos.faults.restart_postgres import restart_postgres
 from tests.chaos.faults.short_statements import short_statements
@@ -66,6 +67,7 @@ FAULTS: tuple[Callable[[World], None], ...] = (
     more_beats,
     no_memory,
     quit_worker,
+    refuse_writes,
     restart_broker,
     restart_postgres,
     short_statements,

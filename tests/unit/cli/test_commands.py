@@ -14,6 +14,7 @@ from orchestrator.cli.main import COMMANDS, cli, run
 
 DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
 WITHOUT_JSON = {
+    "blobs",
     "up",
     "worker",
     "beat",

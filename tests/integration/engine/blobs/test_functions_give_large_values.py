@@ -1,0 +1,63 @@
+"""Code-first: what steps, calls and the function give may be large, and is fetched when the function gets it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import StepFailed
+from orchestrator.handle import RunHandle
+from orchestrator.store.db import Database
+from tests.coding import Coders
+from tests.integration.engine.blobs.shelf import FUNCTIONS, files, is_reference, shelved
+
+
+def test_values_of_every_verb_are_put_away_and_given_again(module_db: Database, tmp_path: Path) -> None:
+    coders = shelved(Coders(module_db, FUNCTIONS), tmp_path)
+    done: list[int] = []
+
+    def make() -> str:
+        done.append(1)
+        return "h" * 4000
+
+    def order(ctx: Any, input: Any) -> Any:
+        here = ctx.step("here", make)
+        there = ctx.call("text", {"size": 5000}, name="there")
+        ctx.sleep(3600)
+        small = ctx.step("small", lambda: [len(here), len(there)])
+        return {"here": here, "there": there, "small": small}
+
+    run_id = coders.begin(order)
+    coders.work()
+    assert len(files(tmp_path)) == 2
+    coders.due(run_id)
+    run = coders.finish(run_id)
+    assert run["status"] == "succeeded"
+    assert is_reference(run["output"])
+    assert RunHandle(coders.engine, run_id).output == {
+        "here": "h" * 4000, "there": "x" * 5000, "small": [4000, 5000]
+    }  # fmt: skip
+    assert done == [1]
+    shown = {entry["key"]: entry["output"] for entry in RunHandle(coders.engine, run_id).journal()}
+    assert is_reference(shown["here"])
+    assert shown["small"] == [4000, 5000]
+
+
+def test_a_value_that_is_gone_is_a_failure_the_function_can_catch(module_db: Database, tmp_path: Path) -> None:
+    coders = shelved(Coders(module_db, FUNCTIONS), tmp_path)
+
+    def order(ctx: Any, input: Any) -> Any:
+        handle = ctx.start_call("text", {"size": 5000}, name="there")
+        ctx.sleep(3600)
+        try:
+            return len(ctx.gather(handle)[0])
+        except StepFailed as error:
+            return error.type
+
+    run_id = coders.begin(order, name="loses")
+    coders.work()
+    for path in files(tmp_path):
+        path.unlink()
+    coders.engine.blobs._kept.values.clear()
+    coders.due(run_id)
+    assert coders.finish(run_id)["output"] == "BlobGone"
