@@ -181,6 +181,11 @@ def blobs_of(config: Config) -> Blobs:
     )
 
 
+def configured_blobs() -> Blobs:
+    """That of this process's environment."""
+    return blobs_of(Config.from_env(need=()))
+
+
 def check_blobs(config: Config) -> None:
     """Raises `InvalidConfig` when the kind of blob store that is set cannot be had here; connects to nothing."""
     blobs = blobs_of(config)

@@ -56,7 +56,7 @@ class Coordinator:
         self._outage = Outage(log, "coordinating")
         self._reclaims_at = 0.0
         self._began = False
-        self._sweeper = Sweeper(engine.db, config.gc_seconds)
+        self._sweeper = Sweeper(engine.db, config.gc_seconds, engine.blobs)
         self._sweeper.start()
 
     def tick(self) -> None:

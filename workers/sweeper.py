@@ -12,6 +12,7 @@ import time
 
 from orchestrator.errors import Locked
 from orchestrator.ids import new_id
+from orchestrator.services.blobs import NO_BLOBS, Blobs
 from orchestrator.services.gc import Collected, gc
 from orchestrator.store.db import Database
 from orchestrator.store.retention import take_turn
@@ -28,8 +29,8 @@ _ACTOR = "engine"
 class Sweeper:
     """Looks each `every` seconds for what is old; never for 0."""
 
-    def __init__(self, db: Database, every: float) -> None:
-        self._db, self._every = db, every
+    def __init__(self, db: Database, every: float, blobs: Blobs = NO_BLOBS) -> None:
+        self._db, self._every, self._blobs = db, every, blobs
         self._holder = new_id()
         self._stop = threading.Event()
         self._outage = Outage(log, "removing what is old")
@@ -62,7 +63,7 @@ class Sweeper:
         began = time.monotonic()
         # A lock that somebody holds for long (a table being altered) is for another time.
         try:
-            for so_far in gc(self._db, actor=_ACTOR):
+            for so_far in gc(self._db, blobs=self._blobs, actor=_ACTOR):
                 done = so_far
                 if time.monotonic() - began >= _WORK_SECONDS:
                     if self._stop.wait(_REST_SECONDS) or not self._renewed():

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import click
 from rich.text import Text
 
+from orchestrator.blobstore import configured_blobs
 from orchestrator.cli.acting import actor
 from orchestrator.cli.marks import word
 from orchestrator.cli.options import common
@@ -62,7 +63,8 @@ def gc(
             if not agreed_to(asked, yes, ask=not as_json):
                 return
         done = _last(verbs.gc(
-            db, rules, preview=dry_run, limit=limit, histories=older_than is None, actor=actor(), reason=reason
+            db, rules, preview=dry_run, limit=limit, histories=older_than is None, blobs=configured_blobs(),
+            actor=actor(), reason=reason
         ))  # fmt: skip
         unruled = older_than is None and not _ruled(db)
     if as_json:

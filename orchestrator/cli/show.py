@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from orchestrator.blobstore import blobs_of
+from orchestrator.blobstore import configured_blobs
 from orchestrator.cli.family import MOST, family_lines
 from orchestrator.cli.itemlines import item_table
 from orchestrator.cli.marks import Signs
@@ -19,7 +19,6 @@ from orchestrator.cli.session import find, open_database, plan_of
 from orchestrator.cli.steplines import Around
 from orchestrator.cli.steppage import StepPage, step_page
 from orchestrator.cli.text import clean
-from orchestrator.config import Config
 from orchestrator.domain.states import StepStatus
 from orchestrator.services.look import look
 from orchestrator.services.pages import every
@@ -133,7 +132,7 @@ def _show_tree(db: Database, run_id: str, as_json: bool) -> None:
 
 
 def _reader() -> Read:
-    return blobs_of(Config.from_env(need=("database",))).shown
+    return configured_blobs().shown
 
 
 def _load(db: Database, run_id: str, statuses: Sequence[StepStatus], everything: bool, read: Read | None) -> RunPage:

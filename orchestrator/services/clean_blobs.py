@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any
 
 from orchestrator.domain.blobs import folder_of, references, run_of
+from orchestrator.errors import BlobsAway
 from orchestrator.services.blobs import Blobs
 from orchestrator.services.engine import Rounds
 from orchestrator.store import blob_references
 from orchestrator.store.db import Database
 
+log = logging.getLogger(__name__)
 DAY = 86_400.0
 _RUNS = 200
 _PART = "-part"  # of a file that was being written
@@ -50,6 +53,17 @@ def remove_blobs(blobs: Blobs, run_ids: Iterable[str]) -> int:
         removed += blobs.store.remove(found)
         _tidy(blobs, found)
     return removed
+
+
+def remove_paths(blobs: Blobs, paths: Collection[str]) -> None:
+    """Remove these blobs, to which nothing refers any more. Of a store that is away they are left to a clean-up."""
+    if blobs.store is None or not paths:
+        return
+    try:
+        blobs.store.remove(paths)
+        _tidy(blobs, paths)
+    except BlobsAway as error:
+        log.warning("%d blobs of removed runs are left to `orchestrator blobs clean`: %s", len(paths), error)
 
 
 def find_orphans(db: Database, blobs: Blobs, *, older: float = DAY) -> Iterator[Orphan]:
@@ -92,7 +106,7 @@ def remove_orphans(db: Database, blobs: Blobs, *, older: float = DAY) -> Iterato
         yield from some
 
 
-def _tidy(blobs: Blobs, paths: Sequence[str]) -> None:
+def _tidy(blobs: Blobs, paths: Iterable[str]) -> None:
     """Folders that are empty now."""
     if blobs.store is None:
         return

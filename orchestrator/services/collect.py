@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from orchestrator.domain.retention import Ended, Rule, Sieve
 from orchestrator.errors import Locked, Troubled
+from orchestrator.services.blobs import NO_BLOBS, Blobs
+from orchestrator.services.clean_blobs import remove_paths
 from orchestrator.store.db import Database
 from orchestrator.store.histories import HISTORIES, forget
 from orchestrator.store.removal import Removed, remove_trees
@@ -34,7 +36,9 @@ class Portion:
     history: str | None = None
 
 
-def collect(db: Database, rules: Sequence[Rule] | None = None, *, preview: bool = False) -> Iterator[Portion]:
+def collect(
+    db: Database, rules: Sequence[Rule] | None = None, *, preview: bool = False, blobs: Blobs = NO_BLOBS
+) -> Iterator[Portion]:
     """Remove runs by these rules; by those that are stored for None. A portion a transaction, some of them empty.
 
     A `preview` removes nothing: it counts what the rules let go, of which some may be kept for the sake of others.
@@ -46,7 +50,7 @@ def collect(db: Database, rules: Sequence[Rule] | None = None, *, preview: bool 
     for workflow in workflows:
         sieve = Sieve.of(workflow.key, chosen)
         if sieve.removes:
-            yield from _of_workflow(db, workflow, sieve, preview)
+            yield from _of_workflow(db, workflow, sieve, preview, blobs)
 
 
 def collect_histories(db: Database, rules: Sequence[Rule] | None = None) -> Iterator[Portion]:
@@ -63,7 +67,7 @@ def collect_histories(db: Database, rules: Sequence[Rule] | None = None) -> Iter
             yield Portion(rows=gone, history=name)
 
 
-def _of_workflow(db: Database, workflow: Workflow, sieve: Sieve, preview: bool) -> Iterator[Portion]:
+def _of_workflow(db: Database, workflow: Workflow, sieve: Sieve, preview: bool, blobs: Blobs) -> Iterator[Portion]:
     with db.transaction() as conn:
         after: str | None = id_so_old(conn, sieve.youngest)
     while after is not None:
@@ -76,28 +80,30 @@ def _of_workflow(db: Database, workflow: Workflow, sieve: Sieve, preview: bool) 
             yield _portion(workflow, [run for run, _ in going])
         else:
             for first in range(0, len(going), _TREES):
-                yield _remove(db, workflow, going[first : first + _TREES])
+                yield _remove(db, workflow, going[first : first + _TREES], blobs)
 
 
-def _remove(db: Database, workflow: Workflow, going: Sequence[tuple[Ended, float]]) -> Portion:
+def _remove(db: Database, workflow: Workflow, going: Sequence[tuple[Ended, float]], blobs: Blobs) -> Portion:
     """Together; one by one where somebody holds a lock of one."""
     try:
-        removed = [_removed(db, going)]
+        removed = [_removed(db, going, blobs)]
     except Locked:
-        removed = [_or_left(db, one) for one in going]
+        removed = [_or_left(db, one, blobs) for one in going]
     roots = {root for part in removed for root in part.roots}
     portion = _portion(workflow, [run for run, _ in going if run.id in roots])
     return Portion(portion.counts, sum(r.runs for r in removed), sum(r.rows for r in removed))
 
 
-def _removed(db: Database, going: Sequence[tuple[Ended, float]]) -> Removed:
-    with db.transaction(lazy=True) as conn:
-        return remove_trees(conn, {run.id: keep for run, keep in going})
+def _removed(db: Database, going: Sequence[tuple[Ended, float]], blobs: Blobs) -> Removed:
+    with db.transaction(lazy=not blobs) as conn:  # a blob goes once it is certain that its row has
+        removed = remove_trees(conn, {run.id: keep for run, keep in going}, blobs=bool(blobs))
+    remove_paths(blobs, removed.blobs)
+    return removed
 
 
-def _or_left(db: Database, one: tuple[Ended, float]) -> Removed:
+def _or_left(db: Database, one: tuple[Ended, float], blobs: Blobs) -> Removed:
     try:
-        return _removed(db, [one])
+        return _removed(db, [one], blobs)
     except (Locked, Troubled) as error:
         log.info("run %s is left for another time: %s", one[0].id, error)
         return Removed()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from orchestrator.errors import Conflict
+from orchestrator.services.clean_blobs import remove_paths
 from orchestrator.services.engine import Engine
 from orchestrator.store import events, runs
-from orchestrator.store.removal import remove_trees
+from orchestrator.store.removal import Removed, remove_trees
 
 
 def delete(
@@ -24,12 +25,15 @@ def delete(
             raise Conflict(f"it is part of run {facts.root_id}: it is removed with that")
         if not facts.status.terminal:
             raise Conflict(f"the run is {facts.status}: only one that has ended can be removed")
-        return _delete(conn, run_id, reason, actor, bulk_id)
+        removed = remove_trees(conn, {run_id: 0.0}, blobs=bool(engine.blobs))
+        _check_and_note(conn, removed, run_id, reason, actor, bulk_id)
+    remove_paths(engine.blobs, removed.blobs)
+    return removed.runs
 
 
-def _delete(conn: Connection, run_id: str, reason: str | None, actor: str, bulk_id: str | None) -> int:
-    removed = remove_trees(conn, {run_id: 0.0})
+def _check_and_note(
+    conn: Connection, removed: Removed, run_id: str, reason: str | None, actor: str, bulk_id: str | None
+) -> None:
     if not removed.runs:
         raise Conflict("a run below it, or one that waits for it, is open; or its schedule has not seen its end yet")
     events.audit(conn, actor, "delete", "run", run_id, reason, {"runs": removed.runs}, bulk_id)
-    return removed.runs

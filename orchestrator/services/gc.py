@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.domain.retention import Rule
+from orchestrator.services.blobs import NO_BLOBS, Blobs
 from orchestrator.services.collect import Portion, collect, collect_histories
 from orchestrator.store import events
 from orchestrator.store.db import Database
@@ -48,16 +49,19 @@ def gc(
     preview: bool = False,
     limit: int | None = None,
     histories: bool = True,
+    blobs: Blobs = NO_BLOBS,
     actor: str,
     reason: str | None = None,
 ) -> Iterator[Collected]:
     """Remove what is old, by these rules or those that are stored; the sum so far after each portion.
 
+    What the runs have put into the blob store goes with them.
+
     Ends once `limit` runs or more have gone. Whoever stops asking has stopped it. Raises `Unreachable`.
     """
     sum_so_far = Collected()
     try:
-        for portion in _portions(db, rules, preview, histories):
+        for portion in _portions(db, rules, preview, histories, blobs):
             sum_so_far.add(portion)
             yield sum_so_far
             if limit is not None and sum_so_far.roots >= limit:
@@ -67,8 +71,10 @@ def gc(
             note(db, sum_so_far, actor, reason)
 
 
-def _portions(db: Database, rules: Sequence[Rule] | None, preview: bool, histories: bool) -> Iterator[Portion]:
-    yield from collect(db, rules, preview=preview)
+def _portions(
+    db: Database, rules: Sequence[Rule] | None, preview: bool, histories: bool, blobs: Blobs
+) -> Iterator[Portion]:
+    yield from collect(db, rules, preview=preview, blobs=blobs)
     if histories and not preview:
         yield from collect_histories(db)
 

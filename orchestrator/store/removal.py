@@ -6,11 +6,12 @@ run that somebody acts on is left, and so is one whose steps are locked for long
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from orchestrator.store.blob_references import load_paths
 from orchestrator.store.db import limit_lock_waits
 
 # Longer than anything holds rows of runs that have ended, but for a person's act on one; shorter than it takes
@@ -87,18 +88,20 @@ _STATEMENTS = [
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Which runs went that no other had started, how many went in all, and how many rows."""
+    """Which runs went that no other had started, how many went in all, and how many rows; `blobs`: paths of what they
+    had put into the blob store."""
 
     roots: Sequence[str] = ()
     runs: int = 0
     rows: int = 0
+    blobs: Collection[str] = ()
 
 
-def remove_trees(conn: Connection, keep: Mapping[str, float]) -> Removed:
+def remove_trees(conn: Connection, keep: Mapping[str, float], *, blobs: bool = False) -> Removed:
     """Remove these runs, by id, with what is below them, each if all of it ended so many seconds ago or earlier.
 
     One that is open, locked, started by another's step or awaited by one is left. Raises `Locked`: then nothing may
-    be committed.
+    be committed. `blobs`: also tell what they refer to, which is to be removed after the commit.
     """
     limit_lock_waits(conn, _LOCK_SECONDS)
     conn.exec_driver_sql(_PLANNED)
@@ -107,7 +110,9 @@ def remove_trees(conn: Connection, keep: Mapping[str, float]) -> Removed:
         return Removed()
     trees = _trees(conn, roots, keep)
     ids = [id for tree in trees.values() for id in tree]
-    return Removed(list(trees), len(ids), sum(_delete(conn, ids)) if ids else 0)
+    paths = load_paths(conn, ids) if blobs and ids else ()
+    rows = sum(_delete(conn, ids)) if ids else 0
+    return Removed(list(trees), len(ids), rows, paths)
 
 
 def _trees(conn: Connection, roots: Sequence[str], keep: Mapping[str, float]) -> dict[str, list[str]]:

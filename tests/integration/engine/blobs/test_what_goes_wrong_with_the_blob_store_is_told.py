@@ -14,13 +14,17 @@ from sqlalchemy import text
 from orchestrator import testing
 from orchestrator.blobstore import FileStore, Stored
 from orchestrator.domain.blobs import MARK, Blob
+from orchestrator.domain.retention import Rule
 from orchestrator.domain.values import storable
 from orchestrator.errors import BlobGone, BlobsAway, InvalidInput, UnstorableValue
 from orchestrator.handle import RunHandle
 from orchestrator.services.blobs import Blobs
 from orchestrator.services.check import check
 from orchestrator.services.clean_blobs import find_missing, find_orphans, remove_blobs, remove_orphans
+from orchestrator.services.delete import delete
 from orchestrator.services.dispatch import dispatch
+from orchestrator.services.gc import gc
+from orchestrator.services.rerun import rerun
 from orchestrator.services.settle_all import settle_all
 from orchestrator.services.start import start
 from orchestrator.store.db import Database
@@ -41,6 +45,10 @@ class Moody(FileStore):
     def read(self, path: str) -> Iterator[bytes]:
         self._look()
         yield from super().read(path)
+
+    def remove(self, paths: Iterable[str]) -> int:
+        self._look()
+        return super().remove(paths)
 
     def _look(self) -> None:
         if self.refuses is not None:
@@ -220,9 +228,32 @@ def test_a_late_writer_changes_nothing(module_db: Database, tmp_path: Path) -> N
     with module_db.transaction() as conn:
         conn.execute(text("DELETE FROM workflow_runs WHERE id = :id"), {"id": run_id})
     assert remove_blobs(worker.engine.blobs, [run_id]) == 1
-    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["notes.txt", "orchestrator-blobs"] or files(
-        tmp_path
-    ) == []
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["notes.txt", "orchestrator-blobs"]
+
+
+def test_a_run_takes_its_blobs_along(module_db: Database, tmp_path: Path) -> None:
+    worker, store = moody(module_db, tmp_path)
+    kept = worker.start(document(BIG))
+    each = step("i", with_items=[2000, 3000], function="text", input={"size": "{{ item }}"})
+    made = [worker.start(document(BIG, READ, each))]
+    worker.work()
+    made.append(rerun(worker.engine, made[0], from_steps="read").run_id)
+    worker.work()
+    assert len([p for p in files(tmp_path) if kept not in str(p)]) == 6
+    assert delete(worker.engine, made[0]) == 1
+    assert [p for p in files(tmp_path) if made[0] in str(p)] == []
+    assert RunHandle(worker.engine, made[1]).output["i"] == ["x" * 2000, "x" * 3000]
+    everything = [Rule(keep_seconds=0)]
+    (*_, done) = gc(module_db, everything, blobs=worker.engine.blobs, limit=1, actor="me")
+    assert done.runs >= 1
+    left = len(files(tmp_path))
+    assert left < 5
+    store.refuses = "not now"
+    (*_, done) = gc(module_db, everything, blobs=worker.engine.blobs, actor="me")
+    assert len(files(tmp_path)) == left
+    store.refuses = None
+    assert len(list(remove_orphans(module_db, worker.engine.blobs, older=-60))) == left
+    assert files(tmp_path) == []
 
 
 def test_limits_name_their_setting(module_db: Database, tmp_path: Path) -> None:
