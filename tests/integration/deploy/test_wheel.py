@@ -79,6 +79,7 @@ def _check_wheel(wheel: Path, version: str) -> None:
     assert (told["Version"], told["License-Expression"]) == (version, "Apache-2.0")
     text = str(told.get_payload())
     assert "Durable workflows" in text
+    assert [extra for extra in told.get_all("Provides-Extra", []) if f"extra `{extra}`" not in text] == []
     assert [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("https://")] == []
 
 
