@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 import click
@@ -28,18 +29,21 @@ def page() -> str:
 
 
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            if not found.hidden:
-                yield from _command(found, click.Context(found, parent=context, info_name=name))
-        return
+    """A command, and those below it."""
+    group = command if isinstance(command, click.Group) else None
+    if context.parent is not None and (group is None or group.invoke_without_command):
+        yield _itself(command, context)
+    for name in group.list_commands(context) if group else ():
+        found = command.get_command(context, name)  # type: ignore[attr-defined]
+        if not found.hidden:
+            yield from _command(found, click.Context(found, parent=context, info_name=name))
+
+
+def _itself(command: click.Command, context: click.Context) -> str:
     path = context.command_path.removeprefix("orchestrator ")
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    yield "\n\n".join(
-        filter(None, [f"## {path}", f"```text\n{usage}\n```", _told(command), _options(command, context)])
-    )
+    parts = (f"## {path}", f"```text\n{usage}\n```", _told(command), _options(command, context))
+    return "\n\n".join(filter(None, parts))
 
 
 def _told(command: click.Command) -> str:
@@ -68,7 +72,8 @@ def _row(option: click.Option, context: click.Context) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([*<>_|])", r"\\\1", " ".join(text.split()))
+    plain = escape(" ".join(text.split()), quote=False)
+    return re.sub(r"([*_|])", r"\\\1", plain)
 
 
 if __name__ == "__main__":
