@@ -13,6 +13,8 @@ from orchestrator.errors import OrchestratorError
 from web.problems import STATUSES, TITLES, slug_of
 
 STEP_ERRORS = {
+    "BlobGone": "a value that was put into the blob store is not there any more, or is another one",
+    "BlobsAway": "the blob store could not be reached until the attempt's outcome had to be stored",
     "CeleryTaskFailed": "a plain Celery task failed, and its worker could not say why",
     "ChildCanceled": "the run that the step had started was canceled",
     "ChildDeleted": "the run that it waited for was deleted",
