@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import Histogram
 
 from orchestrator.store.reads.metrics import Gauges
+from web.measured import of_processes
 from web.measures import measures
 from web.metrics import new_histogram
 
@@ -27,11 +29,16 @@ scrape_configs:
     static_configs: [{{targets: ["orchestrator.example:8000"]}}]
 ```
 
-`docs/grafana/orchestrator.json` is a dashboard over them, to be imported into Grafana.
+`docs/grafana/orchestrator.json` is a dashboard over them, to be imported into Grafana, and
+`docs/prometheus/alerts.yaml` has rules to alert by, whose limits are to be made one's own.
 
 ## All of the installation
 
 {told}
+
+## Of workers and coordinators
+
+{processes}
 
 ## Of the web process
 
@@ -50,6 +57,10 @@ scrape_configs:
   no transaction that began before it is open any more: one that stays open delays the counters of all.
 - Fire times are counted on their schedules; what a deleted one has counted is kept. Where more than a thousand of a
   cron expression were passed over in a row, a thousand are counted.
+- What only workers and coordinators know they count in their memory and add to the database every ten seconds and as
+  they stop; one that is killed takes what it had since. No process needs a port of its own, a pool process that dies
+  takes no series away, and every web process tells the same: take the maximum of the rates, not the sum. Of each name
+  300 queues are told apart; what comes with others is under `(other)`.
 - Items of steps with `with_items` are not among the counted attempts: their history is in their attempts.
 - With several web processes on one address (`WEB_CONCURRENCY`) each tells its own requests; scrape them apart, or use
   one process with more threads.
@@ -59,13 +70,19 @@ _NOTHING = Gauges({}, 0, 0, [], [], {}, None, datetime(2026, 1, 1, tzinfo=UTC))
 
 def page() -> str:
     """The whole page."""
-    return PAGE.format(told=_table(_told()), own=_table([_of_histogram(new_histogram(None))]))
+    told, processes = list(_told()), [_row(family) for family in of_processes(())]
+    told = [row for row in told if row not in processes]
+    return PAGE.format(told=_table(told), processes=_table(processes), own=_table([_of_histogram(new_histogram(None))]))
 
 
 def _told() -> Iterator[tuple[str, str, tuple[str, ...], str]]:
     for family in measures("", 0.0, _NOTHING, ()):
-        name = f"{family.name}_total" if family.type == "counter" else family.name
-        yield name, family.type, tuple(family._labelnames), family.documentation  # type: ignore[attr-defined]
+        yield _row(family)
+
+
+def _row(family: Any) -> tuple[str, str, tuple[str, ...], str]:
+    name = f"{family.name}_total" if family.type == "counter" else family.name
+    return name, family.type, tuple(family._labelnames), family.documentation
 
 
 def _of_histogram(made: Histogram) -> tuple[str, str, tuple[str, ...], str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import config_urls
+from orchestrator.config_telling import Traces, log_format, log_level, read_traces, trace_url
 from orchestrator.data_folder import DataFolder, default_folder
 from orchestrator.errors import InvalidConfig, Problem
 
@@ -24,7 +25,6 @@ BLOB_URL, BLOB_OVER, BLOB_MAX = (f"{_PREFIX}BLOB_{name}" for name in ("URL", "OV
 SECRETS = _PREFIX + "SECRET_"  # and the name of a secret of templates
 _UNITS = {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def _seconds(*, least: float) -> Callable[[str], float]:
@@ -74,12 +74,6 @@ def _boolean(text: str) -> bool:
         return _BOOLEANS[text.lower()]
     except KeyError:
         raise ValueError(f"must be true or false, not '{text}'") from None
-
-
-def _level(text: str) -> str:
-    if text.upper() not in _LEVELS:
-        raise ValueError(f"must be one of {', '.join(_LEVELS)}, not '{text}'")
-    return text.upper()
 
 
 def _options(text: str) -> Mapping[str, Any]:
@@ -184,10 +178,14 @@ class Config:
     cors_origins: tuple[str, ...] = _setting(_PREFIX + "CORS_ORIGINS", _origins, ())
     proxies: int = _setting(_PREFIX + "PROXIES", _count(least=0, most=10), 0)
     metrics_open: bool = _setting(_PREFIX + "METRICS_OPEN", _boolean, False)
-    log_level: str = _setting(_PREFIX + "LOG_LEVEL", _level, "INFO")
+    log_level: str = _setting(_PREFIX + "LOG_LEVEL", log_level, "INFO")
+    log_format: str = _setting(_PREFIX + "LOG_FORMAT", log_format, "text")
+    access_log: bool = _setting(_PREFIX + "ACCESS_LOG", _boolean, False)
     data_dir: Path = _setting(_PREFIX + "DATA_DIR", Path, lambda: default_folder(Path.cwd()))
     broker_tls_verify: bool = _setting(_PREFIX + "BROKER_TLS_VERIFY", _boolean, True)
     enable_shell: bool = _setting(_PREFIX + "ENABLE_SHELL", _boolean, False)
+    trace_url: str = _setting(_PREFIX + "TRACE_URL", trace_url, "")
+    traces: Traces = Traces()
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     warnings: tuple[Problem, ...] = ()
 
@@ -256,7 +254,8 @@ class _Reader:
         if values["broker_tls_verify"] is None and "DYNO" in self._env:
             values["broker_tls_verify"] = False
         given = {**defaults, **{name: value for name, value in values.items() if value not in (None, ())}}
-        config = Config(**given, secret_key=self._secret(), secrets=self._secrets(), warnings=self._unknown())
+        own: dict[str, Any] = {"secret_key": self._secret(), "secrets": self._secrets(), "warnings": self._unknown()}
+        config = Config(**given, **own, traces=read_traces(self._env))
         self._check_blobs(config)
         return self._with_heartbeat(config)
 

@@ -39,6 +39,7 @@ def create_app(config: Config | None = None) -> Flask:
         SESSION_COOKIE_SAMESITE="Lax",
         SEND_FILE_MAX_AGE_DEFAULT=_YEAR,  # their addresses change with what they hold
         MAX_CONTENT_LENGTH=4 * config.max_document_bytes,
+        TRACE_URL=config.trace_url,
     )
     app.session_interface = Cookies()
     use_exact_paths(app)

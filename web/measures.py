@@ -10,13 +10,17 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL
+from orchestrator.store.measured import Measure
 from orchestrator.store.reads.metrics import Gauges
+from web.measured import of_processes
 
 Counts = Sequence[Any]  # rows of store/counts.py
 _OF_RUN = ("app", "workflow")
 
 
-def measures(version: str, spent: float, gauges: Gauges | None, counts: Counts) -> Iterator[Metric]:
+def measures(
+    version: str, spent: float, gauges: Gauges | None, counts: Counts, measured: Sequence[Measure] = ()
+) -> Iterator[Metric]:
     """All that the database tells; `gauges` None: it could not be read."""
     yield _gauge("orchestrator_info", "The version of the web process, as a label.", ("version",), [((version,), 1)])
     yield _gauge("orchestrator_database_up", "Whether Postgres could be read.", (), [((), int(gauges is not None))])
@@ -28,6 +32,7 @@ def measures(version: str, spent: float, gauges: Gauges | None, counts: Counts) 
         yield from _pools(gauges)
         yield from _schedules(gauges, counts)
         yield from _processes(gauges)
+        yield from of_processes(measured)
 
 
 def _runs(gauges: Gauges, counts: Counts) -> Iterator[Metric]:

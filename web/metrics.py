@@ -17,6 +17,7 @@ from orchestrator.config import Config
 from orchestrator.errors import OrchestratorError
 from orchestrator.store.counts import count_events, read_counts
 from orchestrator.store.db import Database
+from orchestrator.store.measured import read_measured
 from orchestrator.store.reads.metrics import read_gauges
 from web.auth import current_identity
 from web.errors import Forbidden, Refused
@@ -52,11 +53,11 @@ class Reading(Collector):
             with self._db.transaction() as conn:
                 count_events(conn)
             with self._db.transaction() as conn:
-                gauges, counts = read_gauges(conn), read_counts(conn)
+                gauges, counts, measured = read_gauges(conn), read_counts(conn), read_measured(conn)
         except OrchestratorError as error:
             log.warning("/metrics cannot read the database: %s", error)
             return measures(_version(), self._clock() - began, None, ())
-        return measures(_version(), self._clock() - began, gauges, counts)
+        return measures(_version(), self._clock() - began, gauges, counts, measured)
 
 
 def new_histogram(registry: CollectorRegistry | None) -> Histogram:

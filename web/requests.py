@@ -65,4 +65,4 @@ def _tell(response: Response) -> None:
         spent = (time.monotonic() - g.began) * 1000
         who = g.identity.name if "identity" in g else "-"
         told = (request.method, request.path, response.status_code, spent, g.request_id, who)
-        log.log(level, "%s %r %d in %.1f ms, request %s of %r", *told)
+        log.log(level, "%s %r %d in %.1f ms, request %s of %r", *told, extra={"status": response.status_code})

@@ -28,9 +28,11 @@ from orchestrator.store.db import connect_alone
 from orchestrator.store.notify import Ear
 from orchestrator.transport import COORDINATE
 from workers.announce import Announcer, this_process
+from workers.ended import traced
 from workers.listen import Listener
 from workers.outage import Outage
 from workers.sweeper import Sweeper
+from workers.telling import Telling
 
 log = logging.getLogger("orchestrator.beat")
 # Long for one of our own transactions. What is locked for longer is left to the next tick; the rest must not wait.
@@ -53,6 +55,8 @@ class Coordinator:
         self._announcer = Announcer(
             self._engine.db, lambda: replace(told, listening=self._listener.listening), changed=self._listener.changed
         )
+        self._telling = Telling(self._engine)
+        self._traces = traced(config)
         self._outage = Outage(log, "coordinating")
         self._reclaims_at = 0.0
         self._began = False
@@ -62,6 +66,7 @@ class Coordinator:
     def tick(self) -> None:
         """Do what is due; nothing that goes wrong ends the beat."""
         self._began = True
+        began = time.monotonic()
         try:
             with self._outage.ridden_out():
                 duties = due(self._engine, reclaiming=time.monotonic() >= self._reclaims_at)
@@ -69,6 +74,8 @@ class Coordinator:
                     self._know_functions()
                     do(self._engine, duties)
                 self._announcer.announce()
+                self._engine.tally.observe("tick", time.monotonic() - began)
+                self._telling.show()
         except Exception:  # noqa: BLE001 - the next tick tries again
             log.exception("a tick failed; the next one does its work")
         if not self._outage.lasts:
@@ -100,8 +107,11 @@ class Coordinator:
     def stop(self) -> None:
         self._listener.close()
         self._sweeper.stop()
+        if self._traces is not None:
+            self._traces.stop()
         with self._outage.ridden_out():
             self._announcer.leave()
+            self._telling.last_if_possible()
         self._engine.db.close()
 
 

@@ -25,6 +25,7 @@ from orchestrator.services.settle_all import Done, SettledAll, settle_all
 from orchestrator.services.sites import Site
 from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease, Queued
+from orchestrator.tracing.load import Attempts, AttemptSpan
 from workers.board import Board
 from workers.durations import Durations
 from workers.guard import Guard
@@ -56,6 +57,7 @@ class Desk:
     continuation: float
     alone: bool
     durations: Durations = field(default_factory=Durations)
+    traces: Attempts | None = None
 
 
 def run_message(desk: Desk, entries: Iterable[Sequence[str]]) -> None:
@@ -80,7 +82,7 @@ def _claim(desk: Desk, queued: Queued) -> Claimed | None:
     try:
         claimed = claim(desk.engine, [queued], desk.lease)
     except AWAY as error:
-        log.warning("step %s is left to be sent again: %s", queued.step_id, error)
+        log.warning("step %s is left to be sent again: %s", queued.step_id, error, extra={"step_id": queued.step_id})
         return None
     return claimed[0] if claimed else None
 
@@ -234,7 +236,7 @@ def _dispatch(desk: Desk, queues: Iterable[str]) -> None:
 def _perform(desk: Desk, claimed: Claimed) -> Done:
     """Perform the attempt; raises `Unreachable` when its input could not be made for long."""
     live = LiveAttempt(desk.engine, claimed)
-    guard = Guard(desk.limits, claimed.token, live, alone=desk.alone)
+    guard = Guard(desk.limits, claimed.token, live, alone=desk.alone, traces=desk.traces)
     desk.reporter.add(claimed.token, live)
     try:
         performed = _prepare_and_call(desk, claimed, live, guard)
@@ -247,6 +249,8 @@ def _perform(desk: Desk, claimed: Claimed) -> Done:
     outcome, input_json = (
         _put_away(desk, claimed, performed) if desk.engine.blobs else (performed.outcome, performed.input_json)
     )
+    if desk.traces is not None:
+        _trace(desk, desk.traces, claimed, guard.span, outcome)
     return Done(claimed, outcome, input_json, live.close(), guard.took, ended)
 
 
@@ -263,9 +267,21 @@ def _put_away(desk: Desk, claimed: Claimed, performed: Performed) -> tuple[Outco
             if last:
                 return Outcome.failed(ErrorInfo("BlobsAway", str(error), classes=("BlobsAway", "Unreachable"))), None
             if not told:
-                log.warning("step %s waits for the blob store: %s", claimed.step_id, error)
+                about = {"run_id": claimed.run_id, "step_id": claimed.step_id}
+                log.warning("step %s waits for the blob store: %s", claimed.step_id, error, extra=about)
             told = True
     raise AssertionError("unreachable")
+
+
+def _trace(desk: Desk, traces: Attempts, claimed: Claimed, span: AttemptSpan | None, outcome: Outcome) -> None:
+    """Tell of the attempt; of one that no function was called for, if it has ended and no coordinator does."""
+    if span is not None:
+        span.finish(outcome)
+        return
+    site = site_of(desk.engine, claimed)
+    called = site is not None and site.step.function is not None and not desk.engine.calls_celery(site.step)
+    if site is not None and called and outcome.kind not in (OutcomeKind.SUSPENDED, OutcomeKind.LOST):
+        traces.refused(claimed, site.step, outcome)
 
 
 def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: Guard) -> Performed:
@@ -276,7 +292,7 @@ def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: Gu
             if last:
                 raise
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - must end the step, not the worker
-            return Performed(_fault(error, f"step {claimed.step_id} could not be prepared"), None)
+            return Performed(_fault(error, f"step {claimed.step_id} could not be prepared", [claimed]), None)
     raise AssertionError("unreachable")
 
 
@@ -292,7 +308,7 @@ def _settle(desk: Desk, done: Sequence[Done], take: Take | None) -> SettledAll:
         except Exception as error:  # noqa: BLE001 - what cannot be stored becomes a failure that can
             faults += 1
             steps = ", ".join(d.claimed.step_id for d in done)
-            fault = _fault(error, f"the outcome of step {steps} could not be stored")
+            fault = _fault(error, f"the outcome of step {steps} could not be stored", [d.claimed for d in done])
             if len(done) > 1:
                 return _settle_each(desk, done)
             if faults == _TRIES:
@@ -301,7 +317,7 @@ def _settle(desk: Desk, done: Sequence[Done], take: Take | None) -> SettledAll:
                 return SettledAll(stale=frozenset({done[0].claimed.step_id}))
         else:
             for step_id in settled.stale:
-                log.info("step %s: its claim was lost, what it gave is dropped", step_id)
+                log.info("step %s: its claim was lost, what it gave is dropped", step_id, extra={"step_id": step_id})
             return settled
     raise AssertionError("unreachable")
 
@@ -312,12 +328,13 @@ def _settle_each(desk: Desk, done: Sequence[Done]) -> SettledAll:
     return SettledAll(queues=frozenset(queue for one in settled for queue in one.queues))
 
 
-def _fault(error: BaseException, what: str) -> Outcome:
+def _fault(error: BaseException, what: str, of: Sequence[Claimed]) -> Outcome:
     """Tell of a fault that is not the function's, as far as it can be told; the outcome that says the same."""
     told = describe_exception(error)
     with suppress(Exception):  # a handler of the user's may raise, and the attempt must still be settled
         # Not `log.exception`: that prints the exception itself, which may hold one that cannot be printed.
-        log.error("%s\n%s", what, told["traceback"])
+        about = {"run_id": of[0].run_id, "step_id": of[0].step_id} if len(of) == 1 else {}
+        log.error("%s\n%s", what, told["traceback"], extra=about)
     info = ErrorInfo("InternalError", f"{told['type']}: {told['message']}", told.get("traceback"), ("InternalError",))
     return Outcome.failed(info, final=True)
 

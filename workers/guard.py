@@ -7,6 +7,7 @@ import time
 from types import TracebackType
 
 from orchestrator.services.claim import Prepared
+from orchestrator.tracing.load import Attempts, AttemptSpan
 from workers.limits import Call, Limits
 from workers.live import LiveAttempt
 from workers.logs import Captured
@@ -18,8 +19,11 @@ class Guard:
     `alone`: the process runs one attempt at a time.
     """
 
-    def __init__(self, limits: Limits, token: str, live: LiveAttempt, *, alone: bool) -> None:
-        self._limits, self._token, self._live, self._alone = limits, token, live, alone
+    def __init__(
+        self, limits: Limits, token: str, live: LiveAttempt, *, alone: bool, traces: Attempts | None = None
+    ) -> None:
+        self._limits, self._token, self._live, self._alone, self._traces = limits, token, live, alone, traces
+        self.span: AttemptSpan | None = None
         self._captured: Captured | None = None
         self._call: Call | None = None
         self._began = 0.0
@@ -30,12 +34,16 @@ class Guard:
         self._live.prepared(prepared)
         self._captured = Captured(self._live.capture, alone=self._alone)
         self._call = self._limits.call(self._token, prepared.timeout)
+        if self._traces is not None:
+            self.span = self._traces.attempt(prepared)
         return self
 
     def __enter__(self) -> None:
         assert self._captured is not None
         assert self._call is not None
         self._captured.start()
+        if self.span is not None:
+            self.span.enter()
         self._began = time.monotonic()
         self._call.__enter__()
 
@@ -52,11 +60,16 @@ class Guard:
         try:
             self._call.__exit__(kind, error, trace)
         finally:
-            self._captured.stop()
+            self._leave()
 
     def clear(self) -> None:
         """Also after an interrupt that came between entering and the call, or on the way out."""
         if self._call is not None:
             self._call.clear()
+        self._leave()
+
+    def _leave(self) -> None:
+        if self.span is not None:
+            self.span.leave()
         if self._captured is not None:
             self._captured.stop()

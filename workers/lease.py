@@ -28,6 +28,7 @@ from workers.exits import Exits
 from workers.limits import INTERRUPT
 from workers.logs import uncaptured
 from workers.outage import Outage
+from workers.telling import Telling
 
 log = logging.getLogger("orchestrator.worker")
 _STOP_SECONDS = 5.0
@@ -60,10 +61,17 @@ class Keeper:
     """Looks after the attempts on `board`; `start` runs it in a thread of its own."""
 
     def __init__(
-        self, engine: Engine, board: Board, pace: Pace, power: Power, announcer: Announcer, exits: Exits
+        self,
+        engine: Engine,
+        board: Board,
+        pace: Pace,
+        power: Power,
+        announcer: Announcer,
+        exits: Exits,
+        telling: Telling | None = None,
     ) -> None:
         self._engine, self._board, self._pace, self._power = engine, board, pace, power
-        self._announcer, self._exits = announcer, exits
+        self._announcer, self._exits, self._telling = announcer, exits, telling or Telling(engine)
         self._renew_at = self._check_at = 0.0
         self._asked: dict[str, float] = {}
         self._killed: dict[int, Outcome] = {}
@@ -83,6 +91,7 @@ class Keeper:
         self._safely(self.look)
         with self._outage.ridden_out():
             self._announcer.leave()
+        self._telling.last_if_possible()
         self._engine.db.close()
 
     def _run(self) -> None:
@@ -123,6 +132,7 @@ class Keeper:
                 self._bury(process)
             self._renew(self._board.running())
             self._announcer.announce()
+            self._telling.show()
 
     def _bury(self, process: Gone) -> None:
         """What a dead process held ends now, instead of when its lease runs out."""
@@ -139,13 +149,14 @@ class Keeper:
         except Unreachable:
             raise
         except Exception:  # noqa: BLE001 - one attempt must not keep the others from their leases
-            log.exception("step %s is left to its lease", entry.step_id)
+            log.exception("step %s is left to its lease", entry.step_id, extra={"step_id": entry.step_id})
 
     def _lose(self, entry: Entry) -> None:
         killed = self._killed.get(entry.pid) if entry.calling else None
         outcome = killed or Outcome.lost(self._told(entry.pid))
         if end_for(self._engine, entry.step_id, entry.token, outcome):
-            log.warning("pool process %d died while it ran step %s", entry.pid, entry.step_id)
+            told = "pool process %d died while it ran step %s"
+            log.warning(told, entry.pid, entry.step_id, extra={"step_id": entry.step_id})
 
     def _told(self, pid: int) -> str:
         return f"its pool process {pid} died ({self._exits.how(pid)})"
@@ -183,10 +194,10 @@ class Keeper:
             self._asked[entry.token] = time.monotonic()
             self._board.ask(entry)
             if self._power.interrupt:
-                log.info("step %s is no longer this worker's; its function is interrupted", entry.step_id)
+                _note(entry, "its function is interrupted")
                 _send(entry.pid, INTERRUPT)
             else:
-                log.info("step %s is no longer this worker's; what its function gives is dropped", entry.step_id)
+                _note(entry, "what its function gives is dropped")
 
     def _end_overdue(self, entries: Sequence[Entry]) -> None:
         """Kill the processes of attempts that did not end when they were asked to, or at their timeout."""
@@ -201,10 +212,15 @@ class Keeper:
                 self._kill(entry, Outcome.lost("it was killed after its claim was lost"), "did not end when asked")
 
     def _kill(self, entry: Entry, outcome: Outcome, why: str) -> None:
-        log.warning("step %s %s; pool process %d is killed", entry.step_id, why, entry.pid)
+        about = {"step_id": entry.step_id}
+        log.warning("step %s %s; pool process %d is killed", entry.step_id, why, entry.pid, extra=about)
         self._killed[entry.pid] = outcome
         if entry.pid != os.getpid():
             _send(entry.pid, signal.SIGKILL)
+
+
+def _note(entry: Entry, what: str) -> None:
+    log.info("step %s is no longer this worker's; %s", entry.step_id, what, extra={"step_id": entry.step_id})
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -73,7 +73,12 @@ class Lifecycle:
         if self._room.pid != os.getpid():
             _end_without(self._room.pid)
             self._room.desk()
+        signals.worker_process_shutdown.connect(self.on_process_shutdown, weak=False)
         signals.worker_process_shutdown.connect(leave_at_once, weak=False)  # behind those of the step functions
+
+    def on_process_shutdown(self, **_: Any) -> None:
+        if self._room is not None:
+            self._room.end_process()
 
     def on_ready(self, sender: Any, **_: Any) -> None:
         if self._room is not None:

@@ -14,6 +14,7 @@ from orchestrator.services.claim import Claimed, Prepared
 from orchestrator.services.engine import Engine
 from orchestrator.store import lease
 from orchestrator.store.logs import LogLine
+from workers.about import Subject
 from workers.logs import Capture, masker, uncaptured
 from workers.outage import Outage
 
@@ -41,7 +42,7 @@ class LiveAttempt:
 
     def prepared(self, prepared: Prepared) -> None:
         """Its input is rendered; what it prints from here on is masked."""
-        self.capture = Capture(prepared.masker or self.capture.masker)
+        self.capture = Capture(prepared.masker or self.capture.masker, Subject(self._engine, prepared))
         self._input_json = prepared.input_json
 
     def report(self, progress: Any | None) -> bool:

@@ -14,15 +14,18 @@ import contextvars
 import logging
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
+
+from structlog.contextvars import clear_contextvars
 
 from orchestrator.domain.masking import NOTHING_SECRET, Masker
 from orchestrator.domain.values import clean_text
 from orchestrator.store.logs import LogLine
+from workers.printed import Printed
 
 LINE_CHARACTERS = 16_384
 ATTEMPT_LINES = 10_000
@@ -35,11 +38,18 @@ _CUT = "... (the rest was cut)"
 _UNREAD = (OSError, ValueError)
 
 
+class About(Protocol):
+    """An attempt, as the log names it."""
+
+    def facts(self) -> Mapping[str, Any]: ...
+
+
 class Capture:
     """The lines of one attempt: bounded, cleaned of what Postgres cannot hold, and of secrets. Thread-safe."""
 
-    def __init__(self, masker: Masker = NOTHING_SECRET) -> None:
-        self.masker = masker
+    def __init__(self, masker: Masker = NOTHING_SECRET, subject: About | None = None) -> None:
+        self.masker, self.subject = masker, subject
+        self._printed: Printed | None = None
         self._lines: list[LogLine] = []
         self._begun = dict.fromkeys(_PRINTED, "")
         self._kept = self._characters = self._dropped = 0
@@ -58,6 +68,18 @@ class Capture:
         """A logged message, of one or more lines."""
         with self._lock:
             self._add("log", level, message)
+
+    @property
+    def printed(self) -> Printed:
+        """Where what it prints is told, where that is told line by line."""
+        with self._lock:
+            if self._printed is None:
+                self._printed = Printed()
+            return self._printed
+
+    def finish_printed(self) -> None:
+        if self._printed is not None:
+            self._printed.finish()
 
     def take(self) -> list[LogLine]:
         """The whole lines so far, which are then no longer here."""
@@ -150,6 +172,8 @@ class Captured:
         """Does no harm twice."""
         reset, self._reset = self._reset, None
         if reset is not None:
+            self._capture.finish_printed()
+            clear_contextvars()  # what this attempt has bound is not for the next
             _here.reset(reset)
         if self._capture in _only:
             _only.remove(self._capture)
@@ -189,13 +213,16 @@ class Tee(Output):
 
     def __init__(self, name: str, stream: TextIO) -> None:
         super().__init__(stream)
-        self._name = name
+        self._name, self._printed = name, Printed()
 
     def write(self, text: str) -> int:
         capture = current()
         if capture is not None:
             capture.write(self._name, text)
-        super().write(masker().text(text))
+        if Printed.handler is None:
+            super().write(masker().text(text))
+        else:
+            (self._printed if capture is None else capture.printed).write(self._name, text)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -218,12 +245,18 @@ class Handler(logging.Handler):
         if capture is None:
             return
         try:
-            message = self.format(record)
+            message = _of_structlog(record.msg) if isinstance(record.msg, dict) else self.format(record)
         except Exception:  # noqa: BLE001 - a log call with wrong arguments must not fail the step
             self.handleError(record)
             return
         shown = message if record.name.startswith(_OWN) else f"{record.name}: {message}"
         capture.log(record.levelname, shown)
+
+
+def _of_structlog(line: dict[str, Any]) -> str:
+    """Its words, and what they are given with."""
+    pairs = "".join(f" {name}={value}" for name, value in line.items() if name not in ("event", "exc_info", "stack"))
+    return f"{line.get('event', '')}{pairs}"
 
 
 def install(secrets: Masker) -> None:

@@ -23,7 +23,7 @@ def make_app(config: Config) -> Celery:
     lifecycle = Lifecycle(app, config)
     lifecycle.connect()
     app.steps["consumer"].add(Waking)
-    Console(config.log_level).connect()
+    Console(config.log_level, config.log_format).connect()
     register_tasks(app, lifecycle)
     return app
 

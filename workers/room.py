@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,12 @@ from orchestrator.domain.masking import Masker
 from orchestrator.ids import new_id
 from orchestrator.services.engine import Engine
 from orchestrator.services.register_code import register_workflows
+from orchestrator.services.tally import Tally
 from orchestrator.store.transition import Lease
 from orchestrator.store.workers import WorkerInfo
+from orchestrator.tracing.load import Attempts, load_attempts
 from workers import logs
+from workers.about import this_is
 from workers.announce import Announcer, never, this_process
 from workers.answers import Answers
 from workers.board import Board, LocalBoard
@@ -28,6 +31,7 @@ from workers.live import Reporter
 from workers.queues import Served
 from workers.results import Results
 from workers.shared_board import SharedBoard
+from workers.telling import Telling
 
 _LOOK_SECONDS = 0.5
 # Leases of other attempts must not run out while one dead attempt's row is locked: that is left to its own lease.
@@ -65,8 +69,12 @@ class Room:
     _desk_pid: int = 0
     _keeper: Keeper | None = None
     _answers: Answers | None = None
+    _tally: Tally = field(default_factory=Tally)
+    _telling: Telling | None = None
+    _traces: Attempts | None = None
 
     def __post_init__(self) -> None:
+        this_is(worker=self.worker_id)
         self.board = SharedBoard() if self.pool.forks else LocalBoard()
 
     def desk(self) -> Desk:
@@ -79,8 +87,14 @@ class Room:
         engine = self._engine(self.pool.threads + (self.pool.threads > 1))
         logs.install(Masker(engine.secrets.values()))
         reporter = Reporter()
+        if self.pool.forks:  # what the parent has counted is the parent's to tell
+            engine = replace(engine, tally=Tally())
+            self._telling = Telling(engine)
+            reporter.add("tally", self._telling)
         reporter.start()
+        self._traces = load_attempts(self.config, engine.db, self.worker_id)
         return Desk(
+            traces=self._traces,
             engine=engine,
             lease=Lease(self.worker_id, self.config.lease_seconds),
             board=self.board,
@@ -91,7 +105,8 @@ class Room:
         )
 
     def _engine(self, connections: int, lock_timeout: float | None = None) -> Engine:
-        return make_engine(self.config, pool_size=connections, name="orchestrator-worker", lock_timeout=lock_timeout)
+        engine = make_engine(self.config, pool_size=connections, name="orchestrator-worker", lock_timeout=lock_timeout)
+        return replace(engine, tally=self._tally)
 
     def keep(self, consumer: Any | None) -> None:
         """Begin to look after attempts, and announce the worker. `consumer`: Celery's own, None in a pool process."""
@@ -116,6 +131,7 @@ class Room:
                 partial(register_workflows, engine),
             ),
             Exits(consumer.pool if consumer is not None else None),
+            Telling(engine),
         )
         self._keeper.start()
         if consumer is not None:
@@ -135,6 +151,13 @@ class Room:
         if self._answers is not None:
             self._answers.expect_stop()
 
+    def end_process(self) -> None:
+        """A pool process stops in good order."""
+        if self._telling is not None:
+            self._telling.last_if_possible()
+        if self._traces is not None:
+            self._traces.flush()
+
     def end(self) -> None:
         """The worker stops in good order."""
         if self._answers is not None and self.pid == os.getpid():
@@ -143,6 +166,7 @@ class Room:
         if self._keeper is not None and self.pid == os.getpid():
             self._keeper.stop()
             self._keeper = None
+            self.end_process()
 
 
 def _backend(config: Config) -> str:

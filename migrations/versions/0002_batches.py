@@ -337,7 +337,7 @@ NEXT_OF_POOL = _next(
 TAKE = f"""
 CREATE FUNCTION orchestrator_take(wanted text, worker text, lease float8, room int, functions text[], mixed bool)
 RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
-  input text, item text)
+  input text, item text, waited float8, fetched float8)
 LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 DECLARE
@@ -361,15 +361,16 @@ BEGIN
     attempt = s.attempt + 1, {BEGUN}, queued_at = orchestrator_now(),
     lease_expires_at = orchestrator_now() + make_interval(secs => lease), error = NULL, progress = NULL
   FROM chosen c WHERE s.id = c.id
-  RETURNING s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue, c.input, {ITEM};
+  RETURNING s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue, c.input, {ITEM},
+    CAST(extract(epoch FROM s.queued_at - s.ready_at) AS float8), CAST(0 AS float8);
 END $$;
 """
 
-# The same for steps whose message has come.
+# The same for steps whose message has come. Of both: how long each was ready before it was sent, and on its way then.
 CLAIM = f"""
 CREATE FUNCTION orchestrator_claim(ids uuid[], tokens uuid[], worker text, lease float8)
 RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
-  input text, item text)
+  input text, item text, waited float8, fetched float8)
 LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 BEGIN
@@ -385,7 +386,9 @@ BEGIN
     {BEGUN}, lease_expires_at = orchestrator_now() + make_interval(secs => lease),
     error = NULL, progress = NULL
   FROM mine m WHERE s.id = m.id
-  RETURNING s.id, s.claim_token, s.run_id, m.revision_id, s.position, s.attempt, s.queue, m.input, {ITEM};
+  RETURNING s.id, s.claim_token, s.run_id, m.revision_id, s.position, s.attempt, s.queue, m.input, {ITEM},
+    CAST(extract(epoch FROM s.queued_at - s.ready_at) AS float8),
+    CAST(extract(epoch FROM orchestrator_now() - s.queued_at) AS float8);
 END $$;
 """
 

@@ -41,6 +41,7 @@ from orchestrator.store.reads import (
     run_now,
     step_statuses,
 )
+from orchestrator.store.reads.trace import trace_id
 from orchestrator.store.reads.whole import Read
 
 _MOST = 60
@@ -102,7 +103,7 @@ def show(
             _show_tree(db, run_id, as_json)
         elif as_json:
             with db.transaction() as conn:
-                view = get_run(conn, run_id, read)
+                view = get_run(conn, run_id, read) | {"trace_id": trace_id(conn, run_id)}
             print_json_stream({"run": view}, "steps", _steps(db, run_id, wanted))
         else:
             screen = console()

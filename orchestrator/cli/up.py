@@ -39,7 +39,7 @@ def up(
         data_dir=(data_dir or config.data_dir).expanduser().absolute(),
     )
     check_blobs(config)
-    console = Console()
+    console = Console(as_json=config.log_format == "json")
     for warning in config.warnings:
         console.warn(str(warning))
     run_up(config, Options(host=host, this_port=port is not None, example=example, verbose=verbose), console)

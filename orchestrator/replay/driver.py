@@ -41,6 +41,7 @@ def drive(
     spec = engine.functions.workflows.get(rows[0].name)
     if spec is None:
         return Performed(_unknown(engine, rows[0].name), None)
+    engine.tally.count("turns")
     turn = _Turn(engine, claimed, rows[0].name, spec, read_history(rows, claimed.run_id))
     try:
         return Performed(turn.play(link, log, guard), None)

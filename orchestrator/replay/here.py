@@ -6,7 +6,8 @@ import logging
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
 
 from orchestrator.context import AttemptContext, AttemptLink
 from orchestrator.domain.definition import Retry
@@ -31,8 +32,14 @@ from orchestrator.services.perform import seconds_asked
 _AT_ONCE = 0.05  # seconds: a shorter wait for the next try is not worth another turn
 
 
+def _alone(key: str, number: int) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
 class Here:
-    """Performs the steps of one turn."""
+    """Performs the steps of one turn. `around`: what each try of one happens in (orchestrator/tracing)."""
+
+    around: ClassVar[Callable[[str, int], AbstractContextManager[object]]] = staticmethod(_alone)
 
     def __init__(
         self,
@@ -98,7 +105,7 @@ class Here:
         if "ctx" not in given and wants_context(call):
             given["ctx"] = self._context(entry, number)
         try:
-            with self._program.inside(entry.key):
+            with self._program.inside(entry.key), Here.around(entry.key, number):
                 value, _ = storable(call(*args, **given), max_bytes=self._max_bytes)
         except (Stop, AttemptTimeout, AttemptCanceled, KeyboardInterrupt, SystemExit):
             raise  # the turn's end, not the step's

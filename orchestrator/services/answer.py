@@ -71,7 +71,8 @@ def settle_answered(engine: Engine, done: Sequence[Done]) -> SettledAll:
         if len(done) > 1:
             return _together([settle_answered(engine, [one]) for one in done])
         claimed = done[0].claimed
-        log.exception("the answer for step %s could not be stored", claimed.step_id)
+        about = {"run_id": claimed.run_id, "step_id": claimed.step_id}
+        log.exception("the answer for step %s could not be stored", claimed.step_id, extra=about)
         fault = ErrorInfo("InternalError", f"{type(error).__name__}: {error}"[:1000], classes=("InternalError",))
         return settle_all(engine, [Done(claimed, Outcome.failed(fault, final=True))])
 

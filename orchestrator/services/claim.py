@@ -24,6 +24,7 @@ from orchestrator.services.begun import attempted, site_of
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope, counts_of, step_view
 from orchestrator.services.sites import Reads, Site
+from orchestrator.services.tally import Tally
 from orchestrator.store import batch, results, steps
 from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease, Queued
@@ -45,6 +46,7 @@ class Claimed:
     """An attempt this process holds. `attempt` counts from 1, lost ones included.
 
     `run_input`, `item`: JSON texts of the run's input and of what an item is, None when they are not at hand.
+    `waited`, `fetched`: seconds from ready to sent and from there to here.
     """
 
     step_id: str
@@ -56,6 +58,8 @@ class Claimed:
     queue: str
     run_input: str | None = None
     item: str | None = None
+    waited: float | None = 0.0
+    fetched: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,23 @@ class NotPrepared(Exception):
 
 def claim(engine: Engine, queued: Sequence[Queued], lease: Lease) -> list[Claimed]:
     """The steps of a message that are still to be run, in the message's order. Losing the commit loses nothing."""
-    return [Claimed(*taken) for taken in batch.claim(engine.db, queued, lease)]
+    return _counted(engine.tally, "message", [Claimed(*taken) for taken in batch.claim(engine.db, queued, lease)])
 
 
 def claim_ready(engine: Engine, wanted: Take) -> list[Claimed]:
     """The best ready steps of a queue. Losing the commit loses nothing."""
-    return [Claimed(*taken) for taken in batch.take(engine.db, wanted)]
+    return _counted(engine.tally, "taken", [Claimed(*taken) for taken in batch.take(engine.db, wanted)])
+
+
+def _counted(tally: Tally, way: str, claimed: list[Claimed]) -> list[Claimed]:
+    for one in claimed:
+        waited, fetched = one.waited or 0.0, one.fetched or 0.0
+        tally.count(f"claims.{way}", one.queue)
+        tally.observe("begun", waited + fetched, one.queue)
+        if way == "message":
+            tally.observe("sent", waited)
+            tally.observe("fetched", fetched)
+    return claimed
 
 
 def release(engine: Engine, claimed: Sequence[tuple[str, str]]) -> frozenset[str]:

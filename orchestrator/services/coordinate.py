@@ -84,11 +84,12 @@ def _each(acts: Iterable[Act]) -> set[str]:
             queues.update(act())
         except (Locked, Troubled) as error:
             locked.add(run_id)
-            log.warning("run %s is left to the next tick: %s", run_id, error)
+            log.warning("run %s is left to the next tick: %s", run_id, error, extra={"run_id": run_id})
         except Unreachable:
             raise
         except Exception:  # noqa: BLE001 - one broken row must not keep the others waiting
-            log.exception("run %s: the coordinator could not do its duty; it is tried again at the next tick", run_id)
+            told = "run %s: the coordinator could not do its duty; it is tried again at the next tick"
+            log.exception(told, run_id, extra={"run_id": run_id})
     return queues
 
 
@@ -112,7 +113,10 @@ def reclaim(engine: Engine) -> set[str]:
 
 
 def _reclaim(engine: Engine, row: Row[Any]) -> frozenset[str]:
-    return settle(engine, claimed_from(row), _expiry(row.lost, row.worker, row.timeout)).queues
+    settled = settle(engine, claimed_from(row), _expiry(row.lost, row.worker, row.timeout))
+    if not settled.stale:
+        engine.tally.count("reclaimed", "lease" if row.lost else "timeout")
+    return settled.queues
 
 
 def _expiry(lost: bool, worker: str, timeout: float | None) -> Outcome:
@@ -239,7 +243,8 @@ def _resend(engine: Engine, queue: str, missing: int) -> None:
     with engine.db.transaction() as conn:
         rows = lease.take_unanswered(conn, queue, engine.settings.resend, missing)
     if rows:
-        log.info("queue %s: %d messages were lost or are slow; sent again", queue, len(rows))
+        engine.tally.count("resent", queue, len(rows))
+        log.info("queue %s: %d messages were lost or are slow; sent again", queue, len(rows), extra={"queue": queue})
         send(engine, queue, [Queued(row.id, row.claim_token) for row in rows])
 
 

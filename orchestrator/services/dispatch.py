@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 from functools import partial
 
@@ -74,7 +75,10 @@ def _window(engine: Engine, queue: str) -> int:
 
 def send(engine: Engine, queue: str, queued: list[Queued]) -> None:
     """Send the hints. When the broker cannot be reached they stay queued, and the coordinator sends them again."""
+    began = time.monotonic()
     try:
         engine.transport.send(queue, queued)
+        engine.tally.observe("broker", time.monotonic() - began)
     except Unreachable as error:
-        log.warning("queue %s: steps that wait for the broker: %d (%s)", queue, len(queued), error)
+        about = {"queue": queue}
+        log.warning("queue %s: steps that wait for the broker: %d (%s)", queue, len(queued), error, extra=about)

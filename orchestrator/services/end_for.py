@@ -20,5 +20,7 @@ def end_for(engine: Engine, step_id: str, token: str, outcome: Outcome) -> bool:
     if row is None:
         return False
     settled = settle(engine, claimed_from(row), outcome)
+    if not settled.stale:
+        engine.tally.count("reclaimed", "process")
     dispatch(engine, settled.queues)
     return not settled.stale

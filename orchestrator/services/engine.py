@@ -20,6 +20,7 @@ from orchestrator.services.plans import Plans
 from orchestrator.services.ring import Ring
 from orchestrator.services.sites import DEFAULT_QUEUE, Site, Sites, calls_celery, make_site
 from orchestrator.services.slots import Slots
+from orchestrator.services.tally import Tally
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Queued
 from orchestrator.store.workflows import Found, Wanted
@@ -111,7 +112,9 @@ class Engine:
     # Large inputs of runs whose items are being run.
     inputs: Memory[str, Any] = field(default_factory=lambda: Memory(2))
     found: Memory[Wanted, Found] = field(default_factory=Memory)
+    apps: Memory[str, str | None] = field(default_factory=Memory)  # of revisions and runs, by name
     starts: Gathered = field(default_factory=Gathered)
+    tally: Tally = field(default_factory=Tally)
     rounds: Rounds = field(default_factory=Rounds)
     ring: Ring = field(default_factory=Ring)
     blobs: Blobs = NO_BLOBS

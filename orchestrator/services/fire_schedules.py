@@ -45,11 +45,11 @@ def each(engine: Engine, ids: Iterable[str], act: Callable[[Engine, str], frozen
         try:
             queues |= act(engine, id)
         except (Locked, Troubled) as error:
-            log.warning("schedule %s is left to the next tick: %s", id, error)
+            log.warning("schedule %s is left to the next tick: %s", id, error, extra={"schedule_id": id})
         except Unreachable:
             raise
         except Exception as error:  # noqa: BLE001 - one broken row must not keep the others waiting
-            log.exception("schedule %s: the coordinator could not do its duty", id)
+            log.exception("schedule %s: the coordinator could not do its duty", id, extra={"schedule_id": id})
             with engine.db.transaction() as conn:
                 schedules.note_trouble(conn, id, f"{type(error).__name__}: {error}"[:1000], _TROUBLE_SECONDS)
     return queues
@@ -60,6 +60,7 @@ def _fire(engine: Engine, id: str) -> frozenset[str]:
         row = schedules.take_schedule(conn, id)
         if row is None or row.due_at is None or row.due_at > row.now:
             return frozenset()
+        engine.tally.observe("fire", (row.now - row.due_at).total_seconds())
         firing = Firing(engine, conn, row)
         firing.note_ended()
         if not firing.paused:

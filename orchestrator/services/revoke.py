@@ -25,4 +25,4 @@ def revoke_called(engine: Engine, plan: Plan, run_id: str) -> None:
         if called:
             engine.transport.revoke(called)
     except Unreachable as error:
-        log.warning("Celery tasks of run %s may still begin: %s", run_id, error)
+        log.warning("Celery tasks of run %s may still begin: %s", run_id, error, extra={"run_id": run_id})

@@ -53,6 +53,7 @@ def settle_all(engine: Engine, done: Sequence[Done], take: Take | None = None) -
     """Settle them; with `take`, claim steps they made ready. Raises `Unreachable`; calling again does no harm."""
     if engine.blobs:
         done = [_put_away(engine, one) for one in done]
+    began = time.monotonic()
     for one in done:
         store_lines(engine.db, one.claimed.step_id, one.claimed.token, one.lines, leave=True)
     plain = {d.claimed.step_id: success for d in done if (success := _success(engine, d)) is not None}
@@ -62,6 +63,7 @@ def settle_all(engine: Engine, done: Sequence[Done], take: Take | None = None) -
     for one in done:
         if one.claimed.step_id not in plain or one.claimed.step_id in stored.hard:
             settled = _settle_one(engine, one, take, settled)
+    _count(engine, len(done), time.monotonic() - began, settled.next)
     return settled
 
 
@@ -69,6 +71,14 @@ def _put_away(engine: Engine, done: Done) -> Done:
     outcome, input_json = put_away(engine, done.claimed, done.outcome, done.input_json)
     same = outcome is done.outcome and input_json is done.input_json
     return done if same else replace(done, outcome=outcome, input_json=input_json)
+
+
+def _count(engine: Engine, settled: int, took: float, claimed: Sequence[Claimed]) -> None:
+    tally = engine.tally
+    tally.observe("settle", took)
+    tally.observe("settled", settled)
+    for one in claimed:
+        tally.count("claims.continued", one.queue)
 
 
 def _told(engine: Engine, run_id: str) -> frozenset[str]:

@@ -173,7 +173,7 @@ def _start(engine: Engine, conn: Connection, name: str, input: Any, options: Sta
         earlier = _started_before(conn, revision, app_id, key)
         return earlier or Made(Started(run.id, created=False))
     set_vars(engine, conn, plan, run.id)
-    events.record(conn, run.id, "run.started", {"actor": options.actor})
+    events.record(conn, run.id, "run.started", options.told)
     return begin(engine, conn, plan, run)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection
@@ -15,6 +15,7 @@ from orchestrator.domain.inputs import check_input
 from orchestrator.domain.values import storable
 from orchestrator.errors import InvalidInput, Problem, UnstorableValue
 from orchestrator.ids import new_ids
+from orchestrator.services.callers_trace import callers_trace
 from orchestrator.services.engine import Engine
 from orchestrator.store import batch, runs, workflows
 from orchestrator.store.batch import NewRuns, NewSteps
@@ -34,7 +35,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """`revision` None is the latest; `app` None the configured one.
+    """`revision` None is the latest; `app` None the configured one. `traceparent`: the caller's span, where it has one.
 
     Raises `InvalidInput` for a key that cannot be kept.
     """
@@ -44,6 +45,12 @@ class StartOptions:
     idempotency_key: str | None = None
     revision: int | None = None
     actor: str = "cli"
+    traceparent: str | None = field(default_factory=callers_trace)
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What the first event of the run says."""
+        return {"actor": self.actor} | ({"traceparent": self.traceparent} if self.traceparent else {})
 
     def __post_init__(self) -> None:
         key = self.idempotency_key
@@ -125,7 +132,7 @@ def _start(start: _Start, found: Found) -> Plainly | None:
         tags=[*plan.definition.tags, *options.tags],
         idempotency_key=options.idempotency_key,
         timeout=plan.definition.timeout,
-        actor=options.actor,
+        told=options.told,
     )
     return _insert(start, new, steps)
 

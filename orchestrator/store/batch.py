@@ -21,7 +21,10 @@ _NOT_PLAIN = "OR001"  # SQLSTATE raised by orchestrator_settle
 
 
 class Taken(NamedTuple):
-    """A claimed step; `run_input`: JSON text of its run's input, `item`: of what an item is; None for large ones."""
+    """A claimed step; `run_input`: JSON text of its run's input, `item`: of what an item is; None for large ones.
+
+    `waited`: seconds from ready to sent; `fetched`: from sent to claimed; 0 for one that was not sent.
+    """
 
     id: str
     claim_token: str
@@ -32,6 +35,8 @@ class Taken(NamedTuple):
     queue: str
     run_input: str | None
     item: str | None
+    waited: float | None = 0.0
+    fetched: float | None = 0.0
 
 
 class StepNow(NamedTuple):
@@ -192,7 +197,7 @@ def _batch(rows: Iterable[Sequence[Any]]) -> Batch:
     )
 
 
-_ROW = 'id, claim_token, run_id, revision_id, "position", attempt, queue, input, item'
+_ROW = 'id, claim_token, run_id, revision_id, "position", attempt, queue, input, item, waited, fetched'
 
 
 def claim(db: Database, queued: Sequence[Queued], lease: Lease) -> list[Taken]:
@@ -286,7 +291,7 @@ def new_steps(rows: Sequence[tuple[str, str | None, bool, str | None, int, int, 
 class NewRuns:
     """Runs to be made that differ in their input only: `inputs` maps their ids to its JSON text.
 
-    `timeout` in seconds. With an `idempotency_key` there is one run.
+    `timeout` in seconds. With an `idempotency_key` there is one run. `told`: what the first event of each says.
     """
 
     inputs: Mapping[str, str]
@@ -295,7 +300,7 @@ class NewRuns:
     tags: Sequence[str]
     idempotency_key: str | None
     timeout: float | None
-    actor: str
+    told: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +326,7 @@ def start_runs(call: Call, runs: NewRuns, steps: NewSteps) -> Made | None:
             _texts(runs.tags),
             runs.idempotency_key,
             runs.timeout,
-            as_text({"actor": runs.actor}),
+            as_text(runs.told),
             _array(new_ids(len(runs.inputs) * steps.count)),
             *steps.columns,
         ],

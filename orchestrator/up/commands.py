@@ -49,6 +49,8 @@ def web_command(config: Config, *, host: str, threads: int = 8) -> list[str]:
         "--graceful-timeout=5",  # streams do not end by themselves
         "--no-control-socket",  # it would be one for all servers of this user
         f"--log-level={config.log_level.lower()}",
+        "--logger-class=web.lines.Lines",
+        *(["--access-logfile=-"] if config.access_log else []),
     ]
 
 

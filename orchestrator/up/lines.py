@@ -11,6 +11,10 @@ _SERIOUS = ("WARNING", "ERROR", "CRITICAL")
 _TRACEBACK = "Traceback (most recent call last):"
 
 
+# A line that is JSON (orchestrator/loglines.py) has its level behind its time.
+_JSON = re.compile(r'^\{"time": "[^"]+", "level": "(\w+)"')
+
+
 class SeriousLines:
     """Says line by line whether to show it. Lines without a level belong to the one before them."""
 
@@ -18,7 +22,7 @@ class SeriousLines:
         self._showing = False
 
     def shows(self, line: str) -> bool:
-        header = _HEADER.search(line, 0, 120)
+        header = _JSON.match(line) or _HEADER.search(line, 0, 120)
         if header is not None:
             self._showing = header[1] in _SERIOUS
         elif line.startswith(_TRACEBACK):

@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from orchestrator.config import Config
@@ -13,6 +14,7 @@ from tests.architecture.source import ROOT
 from web.app import create_app
 
 PAGE = (ROOT / "docs" / "metrics.md").read_text()
+RULES = (ROOT / "docs" / "prometheus" / "alerts.yaml").read_text()
 DASHBOARD = json.loads((ROOT / "docs" / "grafana" / "orchestrator.json").read_text())
 
 
@@ -36,18 +38,41 @@ def test_the_page_names_what_a_scrape_tells(orchestrator_module_database_url: st
 
 
 def test_every_query_of_the_dashboard_is_of_metrics_and_labels_there_are() -> None:
-    labels = documented()
     queries = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
     assert len(queries) > 15
     for query in queries:
-        used = re.findall(r"\borchestrator_\w+", query)
-        assert used
-        names = [re.sub(r"_(?:bucket|count|sum)$", "", name) for name in used]
-        assert set(names) <= set(labels), query
-        known = {"le"}.union(*(labels[name] for name in names))
-        grouped = {word for group in re.findall(r"by \(([^)]*)\)", query) for word in group.split(", ")}
-        matched = set(re.findall(r"(\w+)!?=", query))
-        assert grouped | matched <= known, query
+        check(query)
+
+
+def check(query: str) -> set[str]:
+    """A query is of metrics and labels there are; the labels it groups by."""
+    labels = documented()
+    used = re.findall(r"\borchestrator_\w+", query)
+    assert used
+    names = [re.sub(r"_(?:bucket|count|sum)$", "", name) for name in used]
+    assert set(names) <= set(labels), query
+    known = {"le"}.union(*(labels[name] for name in names))
+    grouped = {word for group in re.findall(r"by \(([^)]*)\)", query) for word in group.split(", ")}
+    matched = set(re.findall(r"(\w+)!?=", query))
+    assert grouped | matched <= known, query
+    assert [query.count(sign) for sign in "({["] == [query.count(sign) for sign in ")}]"]
+    return grouped
+
+
+def test_the_rules_to_alert_by_are_such_as_prometheus_takes_of_metrics_there_are() -> None:
+    (group,) = yaml.safe_load(RULES)["groups"]
+    assert set(group) == {"name", "rules"}
+    rules = group["rules"]
+    assert len({rule["alert"] for rule in rules}) == len(rules) > 5
+    for rule in rules:
+        assert (
+            {"alert", "expr", "labels", "annotations"} <= set(rule) <= {"for", "alert", "expr", "labels", "annotations"}
+        )
+        assert re.fullmatch(r"[a-zA-Z_]\w*", rule["alert"])
+        assert re.fullmatch(r"\d+[smh]", rule.get("for", "0s"))
+        assert rule["labels"]["severity"] in ("warning", "critical")
+        named = set(re.findall(r"{{ \$labels\.(\w+) }}", rule["annotations"]["summary"]))
+        assert named <= check(rule["expr"]), rule["alert"]
 
 
 def test_the_dashboard_shows_every_metric_but_those_of_the_scrape_itself() -> None:

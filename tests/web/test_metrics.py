@@ -12,14 +12,18 @@ from sqlalchemy import Connection, text
 from orchestrator.config import Config
 from orchestrator.domain.outcome import Outcome
 from orchestrator.domain.roles import Role
+from orchestrator.errors import Unreachable
+from orchestrator.services import tally
 from orchestrator.services.fire_now import fire_now
 from orchestrator.services.pools import set_pool
 from orchestrator.services.register import register
 from orchestrator.services.schedules import delete_schedule, pause_schedule, set_schedule
+from orchestrator.services.tally import Tally
 from orchestrator.services.tokens import create_token
 from orchestrator.store import counts
 from orchestrator.store.counts import count_events, read_counts
 from orchestrator.store.db import Database
+from orchestrator.store.measured import Measure
 from orchestrator.store.workers import WorkerInfo, announce
 from orchestrator.store.workflows import ensure_app
 from tests.documents import document, step
@@ -101,6 +105,42 @@ def test_a_scrape_tells_how_things_stand_and_what_was_counted(
     kept = {key: value for key, value in told.items() if key[0].endswith("_total")}
     assert {key: again[key] for key in kept} == kept
     assert of(again, "orchestrator_web_request_seconds_count", method="GET", route="/metrics", status="200") >= 1
+
+
+def test_what_processes_have_counted_is_added_up_by_the_database(
+    hands: Hands, open_client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.metrics.SECONDS", 0.0)
+    before = scrape(open_client)
+    monkeypatch.setattr(tally, "MOST_LABELS", 2)
+    for waits in ((0.004, 0.2), (4000.0,)):
+        one = Tally()
+        for wait in waits:
+            one.observe("begun", wait, "first")
+        for queue in ("first", "second", "third", "fourth"):
+            one.count("claims.message", queue, 2)
+        one.store(hands.db)
+        one.store(hands.db)
+    told = scrape(open_client)
+
+    def buckets(le: str) -> float:
+        return of(told, "orchestrator_dispatch_seconds_bucket", queue="first", le=le)
+
+    assert [buckets(le) for le in ("0.005", "0.1", "0.25", "1800.0", "+Inf")] == [1, 1, 2, 2, 3]
+    assert of(told, "orchestrator_dispatch_seconds_sum", queue="first") == pytest.approx(4000.204)
+    claims = {q: of(told, "orchestrator_claims_total", queue=q, way="message") for q in ("first", "(other)")}
+    assert claims == {"first": 4, "(other)": 8}
+    assert ("orchestrator_turns_total", ()) not in before
+
+
+def test_counts_that_could_not_be_stored_are_stored_later(hands: Hands, closed_port: int) -> None:
+    one = Tally()
+    one.observe("tick", 0.5)
+    gone = Database.connect(f"postgresql+psycopg2://127.0.0.1:{closed_port}/x", pool_size=1)
+    with pytest.raises(Unreachable):
+        one.store(gone)
+    one.observe("tick", 0.25)
+    assert one.take() == [Measure("tick", "", (0,) * 7 + (1, 1) + (0,) * 4, 0.75)]
 
 
 def test_what_was_read_is_told_again_for_some_seconds(hands: Hands, open_client: FlaskClient) -> None:

@@ -10,8 +10,10 @@ from marshmallow import ValidationError, fields
 
 from orchestrator.domain.roles import Role
 from orchestrator.domain.states import RunStatus
+from orchestrator.domain.tracing import read_traceparent
 from orchestrator.domain.where import read_all, read_where
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.services.callers_trace import callers_trace
 from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.services.view import view
@@ -34,6 +36,13 @@ _KEY = {
     "required": False,
     "description": "The same key again, for the same workflow and app, gives the run that was started first.",
     "schema": {"type": "string", "maxLength": 1000},
+}
+_TRACE = {
+    "name": "traceparent",
+    "in": "header",
+    "required": False,
+    "description": "The span (W3C Trace Context) that starts it: the run belongs to its trace.",
+    "schema": {"type": "string", "maxLength": 500},
 }
 _TAGS = fields.List(Text(most=255), load_default=(), metadata={"description": "In addition to those of the workflow."})
 _REVISION = Count(least=1, load_default=None, allow_none=True, metadata={"description": "Default: the latest."})
@@ -160,7 +169,7 @@ _STARTING: dict[str, Any] = {
     "status": 201,
     "also": (200,),
     "refused": (404, 409),
-    "doc": {"parameters": [_KEY]},
+    "doc": {"parameters": [_KEY, _TRACE]},
 }
 
 
@@ -183,11 +192,19 @@ def start_of_workflow(query: dict[str, Any], body: dict[str, Any], name: str) ->
 
 
 def _started(workflow: str, body: Mapping[str, Any]) -> Response:
-    options = StartOptions(app_seen(body["app"]), body["tags"], _key(body), body["revision"], actor=actor())
+    options = StartOptions(
+        app_seen(body["app"]), body["tags"], _key(body), body["revision"], actor=actor(), traceparent=_traceparent()
+    )
     made = start(engine(), workflow, body["input"], options)
     return answered(
         view(engine(), made.run_id), 201 if made.created else 200, Location=url_for("api-runs.show", run_id=made.run_id)
     )
+
+
+def _traceparent() -> str | None:
+    """Of this process's own span, where it is traced; else of the caller's."""
+    given = request.headers.get("traceparent")
+    return callers_trace() or (given if read_traceparent(given) is not None else None)
 
 
 def _key(body: Mapping[str, Any]) -> str | None:
@@ -198,13 +215,22 @@ def _key(body: Mapping[str, Any]) -> str | None:
     return key
 
 
-@runs.post("/runs/batch", BatchShape, role=Role.OPERATOR, status=201, body=BatchBody, refused=(404, 409))
+@runs.post(
+    "/runs/batch",
+    BatchShape,
+    role=Role.OPERATOR,
+    status=201,
+    body=BatchBody,
+    refused=(404, 409),
+    doc={"parameters": [_TRACE]},
+)
 def start_batch(query: dict[str, Any], body: dict[str, Any]) -> Response:
     """Start a run for each of many inputs
 
     All of them or none, in one transaction, and many times faster than one by one.
     """
-    options = StartOptions(app_seen(body["app"]), body["tags"], None, body["revision"], actor=actor())
+    traced = _traceparent()
+    options = StartOptions(app_seen(body["app"]), body["tags"], None, body["revision"], actor(), traced)
     made = start_many(engine(), body["workflow"], body["inputs"], options)
     return answered({"ids": [one.run_id for one in made]}, 201)
 

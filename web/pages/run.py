@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from flask import Response, jsonify, make_response, request
+from flask import Response, current_app, jsonify, make_response, request
 
 from orchestrator.domain.done import placed
 from orchestrator.domain.drawing.chart import chart
@@ -17,6 +17,7 @@ from orchestrator.store.reads import RunNow, get_run, journal_head, list_events,
 from orchestrator.store.reads.run_head import run_head
 from orchestrator.store.reads.run_states import RunStates, run_states
 from orchestrator.store.reads.step_rows import StepFilters, list_spans, list_step_rows
+from orchestrator.store.reads.trace import trace_id
 from web.application import database, engine
 from web.bounded import Bounded
 from web.pages.forms import whole_number
@@ -41,11 +42,18 @@ def show(run_id: str) -> str:
     with database().transaction() as conn:
         plan = engine().plans.get(conn, now.revision_id)
         values: dict[str, Any] = {"head": run_head(conn, now.id), "counts": step_counts(conn, now.id)}
+        values |= {"trace": _trace(trace_id(conn, now.id))}
         values |= {"generation": journal_head(conn, now.id)["generation"] if plan.code else 0}
     template = "run/head.html" if is_fragment() and request.headers.get("HX-Target") == "run-head" else "run/show.html"
     return render(
         template, run=now, tab=tab if tab in TABS else "graph", tabs=TABS, step=_number("step"), **_code(plan), **values
     )
+
+
+def _trace(id: str | None) -> dict[str, str] | None:
+    """The trace and where it is shown; None where nobody has said where."""
+    template = current_app.config["TRACE_URL"]
+    return None if id is None or not template else {"id": id, "url": template.replace("{trace_id}", id)}
 
 
 def _code(plan: Plan) -> dict[str, Any]:

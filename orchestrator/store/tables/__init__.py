@@ -7,6 +7,7 @@ from orchestrator.store.tables.children import workflow_children
 from orchestrator.store.tables.definitions import apps, groups, packs, workflow_revisions, workflows
 from orchestrator.store.tables.hooks import hook_calls, hooks, metric_counts, metric_mark
 from orchestrator.store.tables.journal import workflow_journal
+from orchestrator.store.tables.measured import measured, trace_mark
 from orchestrator.store.tables.retention import retention_rules, retention_turn
 from orchestrator.store.tables.runs import (
     HOLDS_SLOTS,
@@ -34,6 +35,7 @@ __all__ = [
     "groups",
     "hook_calls",
     "hooks",
+    "measured",
     "metadata",
     "metric_counts",
     "metric_mark",
@@ -47,6 +49,7 @@ __all__ = [
     "schedule_gaps",
     "schedules",
     "step_logs",
+    "trace_mark",
     "workers",
     "workflow_children",
     "workflow_journal",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.domain.tracing import trace_of
 from orchestrator.store.db import Database
 from orchestrator.store.workers import WorkerInfo, announce
 from tests.documents import document, step
@@ -188,9 +189,10 @@ def test_a_failed_run_is_shown_with_why_and_what_to_do(cli: Cli, hands: Hands) -
 
 def test_a_run_is_shown_as_json_with_all_its_steps(cli: Cli, hands: Hands) -> None:
     steps = [step(f"s{i:03}") for i in range(250)]
-    hands.start(document(*steps, name="wide"))
+    run_id = hands.start(document(*steps, name="wide"))
     shown = cli("show", "latest", "--json").json
     assert list(shown) == ["run", "steps"]
+    assert shown["run"]["trace_id"] == trace_of(run_id, None)
     assert [item["name"] for item in shown["steps"]] == [item["name"] for item in steps]
     assert cli("show", "latest", "--json", "--status", "failed").json["steps"] == []
 

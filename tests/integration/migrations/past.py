@@ -167,8 +167,10 @@ ROWS: Mapping[str, Mapping[str, str]] = {
     },
     "retention_rules": {"what": "'runs'", "app_key": "'a' || :n", "keep_seconds": "60", "changed_by": "'x'"},
     "retention_turn": {"one": "true", "holder": "'x'", "free_at": "now()"},
+    "measured": {"name": "'tick'", "label": "'l' || :n", "counts": "'{1,2}'", "total": "3"},
+    "trace_mark": {"one": "true", "counted_xid": "1", "low_event": "0", "mark_xid": "1", "mark_event": "0"},
 }
-_ONLY_ONE = ("metric_mark", "retention_turn")
+_ONLY_ONE = ("metric_mark", "retention_turn", "trace_mark")
 _COLUMNS = text("""
 SELECT table_name, column_name FROM information_schema.columns
 WHERE table_schema = 'public' AND table_name <> 'alembic_version'

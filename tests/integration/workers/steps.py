@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+import structlog
+
 from orchestrator import Fail, RetryLater, Skip, function
 from orchestrator.context import AttemptContext
 from orchestrator.errors import AttemptCanceled
@@ -147,6 +149,19 @@ def talk(ctx: AttemptContext, word: str, file: str | None = None) -> None:
     if file is not None:
         until(file)
         print(f"late {word}")  # noqa: T201
+
+
+@function(name="t.tell")
+def tell(word: str, file: str | None = None) -> None:
+    """Say it in every way there is."""
+    print(f"printed {word}\nbegun {word}", end="")  # noqa: T201
+    logging.getLogger("shop").warning("logged %s", word, extra={"order": word, "odd": {1, 2}})
+    structlog.get_logger("shop").info("told", word=word)
+    threading.Thread(target=logging.getLogger("shop").info, args=("thread %s", word)).start()
+    structlog.contextvars.bind_contextvars(bound=word)
+    if file is not None:
+        until(file)
+    logging.getLogger("shop").info("late %s", word)
 
 
 @function(name="t.spoil_output")

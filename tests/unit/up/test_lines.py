@@ -4,8 +4,10 @@ import logging
 
 import pytest
 
+from orchestrator.config_telling import LOG_FORMATS
+from orchestrator.domain.masking import NOTHING_SECRET
+from orchestrator.loglines import make_formatter
 from orchestrator.up.lines import AllLines, SeriousLines
-from workers import console
 
 LOG = """\
  -------------- celery@here v5
@@ -42,7 +44,9 @@ def test_lines_as_our_own_worker_writes_them_are_read(level: str, shown: bool) -
     lines = SeriousLines()
     lines.shows("Traceback (most recent call last):")
     record = logging.makeLogRecord({"levelname": level, "name": "orchestrator.worker", "msg": "ERROR is but a word"})
-    assert lines.shows(console.MaskingFormatter(console._FORMAT).format(record)) is shown
+    for kind in LOG_FORMATS:
+        formatter = make_formatter(kind, lambda: NOTHING_SECRET, dict)
+        assert lines.shows(formatter.format(record)) is shown
 
 
 def test_verbose_shows_every_line_that_says_something() -> None:

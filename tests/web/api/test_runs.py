@@ -7,7 +7,9 @@ from urllib.parse import quote
 
 import pytest
 
+from orchestrator.domain.tracing import trace_of
 from orchestrator.ids import new_id
+from orchestrator.store.reads.trace import trace_id
 from tests.documents import step
 from tests.web.api.conftest import Api
 
@@ -29,6 +31,21 @@ def test_a_run_is_started_where_its_address_says_and_once_a_key(api: Api) -> Non
     assert (again.status_code, again.get_json()["id"]) == (200, run["id"])
     other = api.post("/runs", body, headers={"Idempotency-Key": "z"})
     assert [error["path"] for error in other.get_json()["errors"]] == ["idempotency_key"]
+
+
+def test_a_run_belongs_to_the_trace_that_its_request_names(api: Api) -> None:
+    api.register(name="traced")
+    trace, child = (
+        "0af7651916cd43dd8448eb211c80319c",
+        {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+    )
+    one = api.post("/runs", {"workflow": "traced"}, headers=child).get_json()["id"]
+    (many,) = api.post("/runs/batch", {"workflow": "traced", "inputs": [{}]}, headers=child).get_json()["ids"]
+    faulty = api.post("/runs", {"workflow": "traced"}, headers={"traceparent": "00-0-0-01"}).get_json()["id"]
+    with api.db.transaction() as conn:
+        found = [trace_id(conn, id) for id in (one, many, faulty)]
+        assert found == [trace, trace, trace_of(faulty, None)]
+        assert trace_id(conn, new_id()) is None
 
 
 def test_many_runs_are_started_together_or_none(api: Api) -> None:

@@ -1,0 +1,74 @@
+"""Portions of the events of runs, each event in exactly one, whenever its transaction ends.
+
+A portion holds the events of the transactions between two horizons; behind a horizon all transactions have ended.
+Which ids such events may have at the least is known from an earlier look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, text
+
+Mark = Literal["metric_mark", "trace_mark"]
+# An id may be taken a moment before its transaction is known as one that writes.
+_MARGIN = 10_000
+_XIDS = 1 << 32
+# Whether the event `e` is of the portion that gives these values.
+OF_PORTION = f"""
+e.id > :low AND mod(CAST(CAST(e.xmin AS text) AS bigint) - mod(:counted, {_XIDS}) + {_XIDS}, {_XIDS}) < :span
+"""
+
+_NOW = text("""
+SELECT CAST(CAST(pg_snapshot_xmin(s) AS text) AS bigint) AS horizon,
+  CAST(CAST(pg_snapshot_xmax(s) AS text) AS bigint) AS next, (SELECT coalesce(max(id), 0) FROM run_events) AS last
+FROM pg_current_snapshot() AS s
+""")
+_MARK = "SELECT counted_xid, low_event, mark_xid, mark_event FROM {mark} FOR UPDATE SKIP LOCKED"
+_BEGUN = "SELECT EXISTS (SELECT FROM {mark})"
+_BEGIN = """
+INSERT INTO {mark} (one, counted_xid, low_event, mark_xid, mark_event)
+VALUES (true, :horizon, :low, :next, :low) ON CONFLICT DO NOTHING
+"""
+_TO = "SET counted_xid = :horizon, low_event = :low, mark_xid = :mark_xid, mark_event = :mark_event"
+_MOVE = {"metric_mark": text(f"UPDATE metric_mark {_TO}"), "trace_mark": text(f"UPDATE trace_mark {_TO}")}
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """The values of `OF_PORTION`."""
+
+    low: int
+    counted: int
+    span: int
+
+
+def next_portion(conn: Connection, mark: Mark, most: int) -> Portion | None:
+    """The events since the last look, which are then looked at if the transaction commits.
+
+    None while another looks, at the first look, with which it begins, and when more than `most` have come, or the
+    database was restored elsewhere and counts its transactions anew: what came before that is passed over.
+    """
+    held = conn.execute(text(_MARK.format(mark=mark))).first()
+    now = conn.execute(_NOW).one()
+    low = max(now.last - _MARGIN, 0)
+    if held is None:
+        if not conn.execute(text(_BEGUN.format(mark=mark))).scalar_one():
+            begin = text(_BEGIN.format(mark=mark))
+            conn.execute(begin, {"horizon": now.horizon, "low": low, "next": now.next})
+        return None
+    whole = now.horizon >= held.counted_xid and now.last - held.low_event <= most
+    conn.execute(_MOVE[mark], _moved(held, now, low, whole))
+    return Portion(held.low_event, held.counted_xid, now.horizon - held.counted_xid) if whole else None
+
+
+def _moved(held: Row[Any], now: Row[Any], low: int, whole: bool) -> dict[str, int]:
+    """Events of transactions that may still come have ids above `mark_event` once all before `mark_xid` have ended."""
+    passed = not whole or now.horizon >= held.mark_xid
+    return {
+        "horizon": now.horizon,
+        "low": (held.mark_event if whole else low) if passed else held.low_event,
+        "mark_xid": now.next if passed else held.mark_xid,
+        "mark_event": low if passed else held.mark_event,
+    }
