@@ -12,6 +12,7 @@ from werkzeug.test import TestResponse
 
 from orchestrator.config import Config
 from orchestrator.domain.roles import Role
+from orchestrator.services.coordinate import tick
 from orchestrator.services.tokens import create_token
 from orchestrator.store.db import Database
 from orchestrator.store.workflows import ensure_app
@@ -63,13 +64,14 @@ class Api:
         return str(answer.get_json()["id"])
 
     def work(self) -> None:
-        """Perform everything that is ready."""
+        """Perform everything that is ready, which a coordinator sends: the application has no broker."""
+        tick(self.hands.engine)
         work_off(self.hands)
 
 
 @pytest.fixture(scope="module")
 def api(orchestrator_module_database_url: str) -> Iterator[Api]:
-    """What is queued waits for `Api.work`: the application has no broker."""
+    """What is ready waits for `Api.work`."""
     app = create_app(Config(database_url=orchestrator_module_database_url, secret_key="x" * 16, api_rate=0))
     db = app.extensions["orchestrator.database"]
     made = Api(Checked(app), Hands(db))

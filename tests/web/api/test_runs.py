@@ -24,7 +24,7 @@ def test_a_run_is_started_where_its_address_says_and_once_a_key(api: Api) -> Non
     first = api.post("/runs", body)
     run = first.get_json()
     assert (first.status_code, run["status"], run["input"]) == (201, "running", {"a": [1, None, "ü"]})
-    assert (run["tags"], run["counts"]) == (["t", "x"], {"queued": 1})
+    assert (run["tags"], run["counts"]) == (["t", "x"], {"ready": 1})
     assert first.headers["Location"] == f"/api/v1/runs/{run['id']}"
     assert api.get(first.headers["Location"].removeprefix("/api/v1")) == run
     again = api.post("/workflows/started/runs", {}, headers={"Idempotency-Key": "k"})
