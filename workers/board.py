@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Protocol
 
 Attempt = tuple[str, str]  # step id and token
@@ -42,6 +43,14 @@ class Gone:
 
     pid: int
     entries: Sequence[Entry] = ()
+
+
+class Ending(IntEnum):
+    """Whether the worker is to end, and whether what runs may come to its own end first."""
+
+    NO = 0
+    WARM = 1
+    COLD = 2
 
 
 class Board(Protocol):
@@ -79,6 +88,13 @@ class Board(Protocol):
 
     def asked(self, token: str) -> bool:
         """Whether this process was asked to end this very attempt."""
+
+    def end(self, how: Ending) -> None:
+        """The worker is told to end."""
+
+    @property
+    def ending(self) -> Ending:
+        """Whether it was."""
 
     def rest(self, busy: float, idle: float) -> None:
         """Sleep for `busy` seconds while attempts are held; else for `idle` seconds, or until one is. One thread's."""
@@ -118,6 +134,7 @@ class LocalBoard:
         self._lock = threading.Lock()
         self._bell = threading.Event()
         self._idle = False  # who rests wants to know of the next hand
+        self.ending = Ending.NO
 
     def hold(self, attempts: Sequence[Attempt]) -> None:
         thread = threading.get_ident()
@@ -180,6 +197,9 @@ class LocalBoard:
     def asked(self, token: str) -> bool:
         hand = self._hands.get(threading.get_ident())
         return hand is not None and token in hand.asked
+
+    def end(self, how: Ending) -> None:
+        self.ending = how
 
     def rest(self, busy: float, idle: float) -> None:
         with self._lock:

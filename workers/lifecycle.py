@@ -15,6 +15,7 @@ from orchestrator.config import Config
 from orchestrator.domain.celery_task import STEPS
 from orchestrator.errors import InvalidConfig, OrchestratorError
 from orchestrator.functions import BUILT_IN, load_modules
+from workers.board import Ending
 from workers.executor import Desk
 from workers.room import Pool, Room
 from workers.waking import leave_at_once
@@ -86,10 +87,10 @@ class Lifecycle:
                 self._room.desk()
             self._room.keep(sender)
 
-    def on_shutting_down(self, **_: Any) -> None:
-        """In a signal handler: running steps go on, for hours perhaps."""
+    def on_shutting_down(self, how: str, **_: Any) -> None:
+        """In a signal handler: running steps go on, for hours perhaps, unless the end is a cold one."""
         if self._room is not None:
-            self._room.expect_end()
+            self._room.expect_end(Ending.WARM if how == "Warm" else Ending.COLD)
 
     def on_shutdown(self, **_: Any) -> None:
         if self._room is not None:

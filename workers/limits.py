@@ -12,7 +12,9 @@ process after a grace.
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -20,10 +22,11 @@ from types import FrameType, TracebackType
 from typing import Any, Protocol
 
 from orchestrator.errors import AttemptCanceled, AttemptTimeout
-from workers.board import Board
+from workers.board import Board, Ending
 
 log = logging.getLogger("orchestrator.step")
 INTERRUPT = signal.SIGUSR2
+_ALONE_SECONDS, _LOOK_SECONDS = 2.0, 0.05
 
 
 class Call(Protocol):
@@ -151,7 +154,7 @@ class MainThread:
     def __init__(self, board: Board, *, forked: bool = False) -> None:
         self._board, self._forked = board, forked
         self._now: MainThreadCall | None = None
-        self._stopping = self._holding = self._installed = False
+        self._stopping = self._holding = self._installed = self._told = False
         self._terminate: Any = None
 
     @property
@@ -186,9 +189,31 @@ class MainThread:
             self._now.interrupted()
 
     def _on_terminate(self, number: int, frame: FrameType | None) -> None:
-        """Go at once when nothing is held (the pool's own handler raises SystemExit); else end the function first."""
-        self._stopping = True
+        """Go at once when nothing is held (the pool's own handler raises SystemExit); else end the function first.
+
+        A host that stops a worker may tell all its processes (honcho tells the group, Heroku each one): what runs goes
+        on then, as its worker lets it. This process may hear of it before that one does.
+        """
         if not self._holding:
+            self._stopping = True
             self._terminate(number, frame)
-        elif self._now is not None:
+        elif self._board.ending is Ending.COLD or self._told:
+            self._leave()
+        elif self._board.ending is Ending.NO:
+            self._told = True
+            threading.Thread(target=self._look_who_else_is_told, daemon=True).start()
+
+    def _leave(self) -> None:
+        self._stopping = True
+        if self._now is not None:
             self._now.terminated()
+
+    def _look_who_else_is_told(self) -> None:
+        """Unless the worker is to end too, this process alone is."""
+        ends = time.monotonic() + _ALONE_SECONDS
+        while time.monotonic() < ends:
+            if self._board.ending is Ending.WARM:
+                self._told = False
+                return
+            time.sleep(_LOOK_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)

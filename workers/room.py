@@ -22,7 +22,7 @@ from workers import logs
 from workers.about import this_is
 from workers.announce import Announcer, never, this_process
 from workers.answers import Answers
-from workers.board import Board, LocalBoard
+from workers.board import Board, Ending, LocalBoard
 from workers.executor import Desk
 from workers.exits import Exits
 from workers.lease import Keeper, Pace, Power
@@ -146,8 +146,9 @@ class Room:
             self.worker_id, "worker", queues=queues, concurrency=self.pool.concurrency, pool=self.pool.name
         )
 
-    def expect_end(self) -> None:
+    def expect_end(self, how: Ending) -> None:
         """The worker is about to stop."""
+        self.board.end(how)
         if self._answers is not None:
             self._answers.expect_stop()
 

@@ -27,7 +27,7 @@ import psutil
 
 from orchestrator.errors import OrchestratorError
 from workers.bell import Bell
-from workers.board import Attempt, Entry, Gone
+from workers.board import Attempt, Ending, Entry, Gone
 
 HAND = 64  # attempts a child can hold at most
 
@@ -44,8 +44,9 @@ _NUMBER, _SEALED = 1 << 16, 1 << 15
 _NO_CALL = _CALL.pack(b"", 0.0, 0.0, 0.0, False)
 _NO_HAND = _HAND.pack(0, 0, 0.0, b"")
 _READS = 100
-# The slot behind the last: how many slots were ever in use, and whether the parent wants to know of the next hand.
-_USED_AT, _IDLE_AT = 0, 8
+# The slot behind the last: how many slots were ever in use, whether the parent wants to know of the next hand, and
+# whether the worker is to end.
+_USED_AT, _IDLE_AT, _ENDING_AT = 0, 8, 16
 
 
 class SharedBoard:
@@ -100,6 +101,10 @@ class SharedBoard:
         request = self._get(self._slot(), _REQUEST_AT, _REQUEST)
         return request is not None and request[0] == _bytes(token)
 
+    @property
+    def ending(self) -> Ending:
+        return Ending(self._word(self._slots, _ENDING_AT))
+
     def _slot(self) -> int:
         pid = os.getpid()
         if self._mine is None or self._mine[0] != pid:
@@ -120,6 +125,9 @@ class SharedBoard:
         raise OrchestratorError(f"a worker can have at most {self._slots} pool processes")
 
     # In the parent.
+
+    def end(self, how: Ending) -> None:
+        self._put_word(self._slots, _ENDING_AT, how)
 
     def running(self) -> list[Entry]:
         return [entry for slot in self._taken() for entry in self._entries(slot)]

@@ -8,12 +8,13 @@ import signal
 import sys
 from pathlib import Path
 
+TELL = signal.SIGRTMIN + 1  # which nobody else uses
 ROOT = Path(__file__).resolve().parents[2]
 
 if __name__ == "__main__":
     sys.path[0] = str(ROOT)
     # Asked with this signal, it writes to its log where it stands; what it forks does too.
-    faulthandler.register(signal.SIGUSR2, all_threads=True)
+    faulthandler.register(TELL, all_threads=True)
     from tests.chaos import weather
 
     weather.install()

@@ -330,7 +330,7 @@ def _stands(process: psutil.Process) -> str:
     with suppress(psutil.NoSuchProcess):
         log = Path(os.readlink(f"/proc/{process.pid}/fd/1"))
         before = log.stat().st_size
-        process.send_signal(signal.SIGUSR2)
+        process.send_signal(start.TELL)
         with suppress(AssertionError):
             wait_for(lambda: "(most recent call first)" in log.read_bytes()[before:].decode(), 5, what="it tells")
         return (

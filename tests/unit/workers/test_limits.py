@@ -13,7 +13,7 @@ import pytest
 from orchestrator.errors import AttemptCanceled, AttemptTimeout
 from orchestrator.ids import new_id, new_token
 from tests.support import wait_for
-from workers.board import Entry, LocalBoard
+from workers.board import Ending, Entry, LocalBoard
 from workers.limits import INTERRUPT, Fences, MainThread
 
 
@@ -209,6 +209,8 @@ def terminate() -> None:
 def test_a_pool_process_told_to_go_ends_its_function_stores_what_it_has_and_goes(
     pool_child: MainThread, board: LocalBoard
 ) -> None:
+    """Its worker stops by force."""
+    board.end(Ending.COLD)
     done: list[str] = []
 
     def call() -> None:
@@ -229,7 +231,35 @@ def test_a_pool_process_told_to_go_ends_its_function_stores_what_it_has_and_goes
     assert done == ["stored"]
 
 
-def test_a_pool_process_told_to_go_while_it_stores_goes_afterwards(pool_child: MainThread) -> None:
+def test_a_pool_process_told_to_go_with_its_worker_lets_its_function_end(
+    pool_child: MainThread, board: LocalBoard
+) -> None:
+    """A host has told all processes of it; this one may have heard first."""
+    with pool_child.held(), pool_child.call(entered(board), None):
+        terminate()
+        board.end(Ending.WARM)
+        wait_for(lambda: not pool_child._told, what="it has seen that its worker ends too")
+        terminate()
+    assert not pool_child.stopping
+
+
+def test_a_pool_process_told_to_go_alone_goes(
+    pool_child: MainThread, board: LocalBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.limits._ALONE_SECONDS", 0.0)
+
+    def call() -> None:
+        with pool_child.held(), pool_child.call(entered(board), None):
+            terminate()
+            never()
+
+    with pytest.raises(SystemExit):
+        call()
+    assert pool_child.stopping
+
+
+def test_a_pool_process_told_to_go_while_it_stores_goes_afterwards(pool_child: MainThread, board: LocalBoard) -> None:
+    board.end(Ending.COLD)
     done: list[str] = []
 
     def message() -> None:
