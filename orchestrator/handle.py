@@ -27,6 +27,7 @@ from orchestrator.store.reads import (
     load_secrets,
     run_now,
 )
+from orchestrator.store.reads.whole import Read
 
 
 class RunHandle:
@@ -93,14 +94,17 @@ class RunHandle:
     def journal(self) -> Iterator[dict[str, Any]]:
         """What the function of a code-first run did, in the order of its program, page by page; nothing of a document's
         run. Secret fields masked."""
+        yield from self._entries()
+
+    def _entries(self, read: Read | None = None) -> Iterator[dict[str, Any]]:
         secrets, db = self._secrets(), self._engine.db
-        yield from every(db, lambda conn, after: list_journal(conn, self.id, after, secrets=secrets))
+        yield from every(db, lambda conn, after: list_journal(conn, self.id, after, secrets=secrets, read=read))
 
     def history(self) -> dict[str, Any]:
         """The same with the input, as `orchestrator.testing.replay` takes it and a JSON file keeps it."""
         with self._engine.db.transaction() as conn:
             head = journal_head(conn, self.id)
-        return {**head, "entries": list(self.journal())}
+        return {**head, "entries": list(self._entries(self._engine.blobs.shown))}
 
     def _secrets(self) -> RunSecrets:
         with self._engine.db.transaction() as conn:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from orchestrator.blobstore import configured_blobs
 from orchestrator.cli.marks import Signs
 from orchestrator.cli.options import common
 from orchestrator.cli.output import console, note, print_json_stream, print_lines, width_of
@@ -18,6 +19,7 @@ from orchestrator.domain.times import duration
 from orchestrator.services.pages import every
 from orchestrator.store.db import Database
 from orchestrator.store.reads import journal_head, list_journal, load_secrets
+from orchestrator.store.reads.whole import Read
 
 _PAGE = 500
 _COLUMNS = (
@@ -46,7 +48,7 @@ def journal(run: str, as_json: bool) -> None:
         with db.transaction() as conn:
             head = journal_head(conn, run_id)
         if as_json:
-            print_json_stream(head, "entries", _entries(db, run_id))
+            print_json_stream(head, "entries", _entries(db, run_id, configured_blobs().shown))
             return
         screen = console()
         rows = [_row(entry, Signs.of(screen)) for entry in _entries(db, run_id)]
@@ -55,10 +57,10 @@ def journal(run: str, as_json: bool) -> None:
         note("its function has done nothing yet" if head["code"] else "it is no run of a code-first workflow")
 
 
-def _entries(db: Database, run_id: str) -> Iterator[dict[str, Any]]:
+def _entries(db: Database, run_id: str, read: Read | None = None) -> Iterator[dict[str, Any]]:
     with db.transaction() as conn:
         secrets = load_secrets(conn, run_id)
-    return every(db, lambda conn, after: list_journal(conn, run_id, after, _PAGE, secrets=secrets))
+    return every(db, lambda conn, after: list_journal(conn, run_id, after, _PAGE, secrets=secrets, read=read))
 
 
 def _head(head: Mapping[str, Any]) -> list[Text]:

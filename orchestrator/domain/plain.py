@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from orchestrator.domain.blobs import MARK
 from orchestrator.domain.limits import Limits
 from orchestrator.domain.loading.faults import MAX_DIGITS, too_deep, unstorable
 from orchestrator.domain.paths import join, quoted
@@ -77,6 +78,8 @@ class _Walk:
                 continue
             self.size += _size(key)
             fault = None if key.isascii() and "\0" not in key else unstorable(key)
+            if key == MARK:
+                fault = f"the key '{MARK}' stands for a value in the blob store"
             if fault is not None:
                 self._found(place, fault)
 

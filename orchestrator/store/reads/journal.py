@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, text
 
 from orchestrator.domain.done import Begun
 from orchestrator.errors import unknown_run
@@ -13,6 +13,7 @@ from orchestrator.ids import is_id
 from orchestrator.store.reads.page import Page, iso, number_cursor, page_of
 from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 from orchestrator.store.reads.steps import child_schemas, own_output
+from orchestrator.store.reads.whole import Read, read_whole
 
 # An end that the function has not seen yet is that of its step. A step that is tried again has rows of its tries only.
 _LIST = text("""
@@ -50,16 +51,18 @@ def list_journal(
     limit: int = 100,
     *,
     secrets: RunSecrets | None = None,
+    read: Read | None = None,
 ) -> Page:
-    """A page of the entries of the run's last generation, in the order of the program; none of a declarative run."""
+    """A page of the entries of the run's last generation, in the order of the program, their values as `read` gives
+    them; none of a declarative run."""
     values = {"run_id": run_id, "after": number_cursor(after) or 0, "limit": limit + 1}
-    rows = conn.execute(_LIST, values).all()
+    rows = [read_whole(row, read) for row in conn.execute(_LIST, values)]
     hidden = load_secrets(conn, run_id) if secrets is None else secrets
     schemas = child_schemas(conn, rows)
     return page_of(rows, limit, lambda row: _shape(row, hidden, schemas), lambda row: str(row.position))
 
 
-def _shape(row: Row[Any], secrets: RunSecrets, schemas: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+def _shape(row: Any, secrets: RunSecrets, schemas: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
     return {
         "position": row.position,
         "verb": row.verb,

@@ -8,6 +8,7 @@ from typing import Any
 from orchestrator.errors import StepFailed
 from orchestrator.handle import RunHandle
 from orchestrator.store.db import Database
+from orchestrator.testing import replay
 from tests.coding import Coders
 from tests.integration.engine.blobs.shelf import FUNCTIONS, files, is_reference, shelved
 
@@ -41,6 +42,9 @@ def test_values_of_every_verb_are_put_away_and_given_again(module_db: Database, 
     shown = {entry["key"]: entry["output"] for entry in RunHandle(coders.engine, run_id).journal()}
     assert is_reference(shown["here"])
     assert shown["small"] == [4000, 5000]
+    history = RunHandle(coders.engine, run_id).history()
+    assert [entry["output"] for entry in history["entries"]][:2] == ["h" * 4000, "x" * 5000]
+    assert replay(history, order).status == "succeeded"
 
 
 def test_a_value_that_is_gone_is_a_failure_the_function_can_catch(module_db: Database, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from orchestrator.blobstore import FileStore, Stored
 from orchestrator.domain.blobs import MARK, Blob
 from orchestrator.domain.retention import Rule
 from orchestrator.domain.values import storable
-from orchestrator.errors import BlobGone, BlobsAway, InvalidInput, UnstorableValue
+from orchestrator.errors import BlobGone, BlobsAway, InvalidDefinition, InvalidInput, UnstorableValue
 from orchestrator.handle import RunHandle
 from orchestrator.services.blobs import Blobs
 from orchestrator.services.check import check
@@ -24,6 +24,7 @@ from orchestrator.services.clean_blobs import find_missing, find_orphans, remove
 from orchestrator.services.delete import delete
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.gc import gc
+from orchestrator.services.register import register
 from orchestrator.services.rerun import rerun
 from orchestrator.services.settle_all import settle_all
 from orchestrator.services.start import start
@@ -194,6 +195,8 @@ def test_nobody_makes_a_reference(module_db: Database, tmp_path: Path) -> None:
         assert MARK in steps[name]["error"]["message"]
     with pytest.raises(InvalidInput, match="blob store"):
         start(worker.engine, "w", {"of": {MARK: "2026-01-01/x"}})
+    with pytest.raises(InvalidDefinition, match=r"steps\[0\].input.of"):
+        register(worker.engine, document(step("a", input={"of": dict(real)})))
     with pytest.raises(UnstorableValue, match=r"\$\.a\[0\]"):
         storable({"a": [{MARK: 1}]}, max_bytes=1000)
 
