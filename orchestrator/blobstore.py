@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from orchestrator.errors import BlobGone, BlobsAway, InvalidConfig, Problem
 from orchestrator.services.blobs import NO_BLOBS, Blobs
 
 _CHUNK = 1 << 20
+_FLAT = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci")  # stores without folders
 _HERE = ("file", "local")  # where a file appears before it is written, and one that was not written to disk may vanish
 _SIGN = "orchestrator-blobs"  # a file that is in every store: one without it is another one, or not mounted
 
@@ -73,9 +74,9 @@ class FileStore:
             self._write(files, f"{root}/{path}", chunks)
 
     def _write(self, files: Any, full: str, chunks: Iterable[bytes]) -> None:
-        here = _is_here(files)
+        here = _is(files, _HERE)
         part = f"{full}.{os.getpid()}-part" if here else full
-        files.makedirs(full.rpartition("/")[0], exist_ok=True)
+        _make_folder(files, full)
         try:
             with files.open(part, "wb") as file:
                 for chunk in chunks:
@@ -107,8 +108,8 @@ class FileStore:
         """Copy a file, within the store where it can do that."""
         with self._told(path, "copied"):
             files, root = self.open()
-            if not _is_here(files):
-                files.makedirs(f"{root}/{to}".rpartition("/")[0], exist_ok=True)
+            if not _is(files, _HERE):
+                _make_folder(files, f"{root}/{to}")
                 files.cp_file(f"{root}/{path}", f"{root}/{to}")
                 return
         self.write(to, self.read(path))
@@ -118,6 +119,7 @@ class FileStore:
         try:
             with self._told(path, "found"):
                 files, root = self.open()
+                files.invalidate_cache()
                 return int(files.info(f"{root}/{path}")["size"])
         except BlobGone:
             return None
@@ -193,9 +195,14 @@ def check_blobs(config: Config) -> None:
         blobs.store.open()
 
 
-def _is_here(files: Any) -> bool:
+def _is(files: Any, kinds: Sequence[str]) -> bool:
     protocol = files.protocol
-    return not {protocol, *(() if isinstance(protocol, str) else protocol)}.isdisjoint(_HERE)
+    return not {protocol, *(() if isinstance(protocol, str) else protocol)}.isdisjoint(kinds)
+
+
+def _make_folder(files: Any, path: str) -> None:
+    if not _is(files, _FLAT):
+        files.makedirs(path.rpartition("/")[0], exist_ok=True)
 
 
 def _to_disk(file: Any) -> None:

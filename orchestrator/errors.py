@@ -106,10 +106,10 @@ class Unreachable(OrchestratorError):
 
 
 class Troubled(Unreachable):
-    """Postgres answers, and cannot do it now (a statement timeout, no memory or disk left): another try may succeed."""
+    """A server answers, and cannot do it now (a statement timeout, no memory or disk left): another try may succeed."""
 
 
-class BlobsAway(Unreachable):
+class BlobsAway(Troubled):
     """The blob store cannot be reached, or does not take or give anything now: another try may succeed."""
 
 

@@ -98,25 +98,25 @@ def _without_locks(path: str, do: Callable[[], Any]) -> Any:
 
 @dataclass(slots=True)
 class _Kept:
-    """Values read last, by path: few, as they are large."""
+    """Texts read last, by path: few, as they are large. Not what they say, which whoever gets it may change."""
 
-    values: OrderedDict[str, tuple[int, Any]] = field(default_factory=OrderedDict)
+    texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
     size: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def get(self, path: str) -> tuple[int, Any] | None:
+    def get(self, path: str) -> bytes | None:
         with self.lock:
-            if path in self.values:
-                self.values.move_to_end(path)
-            return self.values.get(path)
+            if path in self.texts:
+                self.texts.move_to_end(path)
+            return self.texts.get(path)
 
-    def put(self, path: str, size: int, value: Any) -> None:
+    def put(self, path: str, text: bytes) -> None:
         with self.lock:
-            if size <= _KEPT_BYTES and path not in self.values:
-                self.values[path] = size, value
-                self.size += size
+            if len(text) <= _KEPT_BYTES and path not in self.texts:
+                self.texts[path] = text
+                self.size += len(text)
             while self.size > _KEPT_BYTES:
-                self.size -= self.values.popitem(last=False)[1][0]
+                self.size -= len(self.texts.popitem(last=False)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +177,14 @@ class Blobs:
     # Getting back.
 
     def value(self, blob: Blob) -> Any:
-        """What a reference stands for. Raises `BlobGone`, `BlobsAway`."""
+        """What a reference stands for, made anew each time. Raises `BlobGone`, `BlobsAway`."""
         path = _own(blob)
-        kept = self._kept.get(path)
-        if kept is not None and kept[0] == blob.size:
-            return kept[1]
-        value = _without_locks(path, lambda: loads(self._checked(blob)))
-        self._kept.put(path, blob.size, value)
-        return value
+        text = self._kept.get(path)
+        if text is None:
+            text = _without_locks(path, lambda: self._fetched(blob))
+            self._kept.put(path, text)
+        self._check(blob, text)
+        return loads(text)
 
     def whole(self, value: Any) -> Any:
         """A value that `loads` gave with what its references stand for. Raises as `value`; `ExpressionError` when all
@@ -218,15 +218,18 @@ class Blobs:
                 " (ORCHESTRATOR_BLOB_MAX)"
             )
 
-    def _checked(self, blob: Blob) -> bytes:
-        """What was put there, to the byte."""
+    def _fetched(self, blob: Blob) -> bytes:
         found = b"".join(self._there().read(_own(blob)))
+        self._check(blob, found)
+        return found
+
+    def _check(self, blob: Blob, found: bytes) -> None:
+        """It is what was put there, to the byte; also what is kept, which another reference may have fetched."""
         if len(found) != blob.size or hashlib.sha256(found).hexdigest() != blob.sha256:
             raise BlobGone(
                 f"blob {blob.path} in the store at {self.store} is damaged: it has {len(found)} bytes,"
                 f" {blob.size} were put there, or others"
             )
-        return found
 
     def are_there(self, value: Any) -> bool:
         """Whether the files of all references in the value are there."""

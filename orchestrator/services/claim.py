@@ -21,6 +21,7 @@ from orchestrator.domain.values import storable
 from orchestrator.errors import ExpressionError, InvalidInput, UnstorableValue
 from orchestrator.functions import FunctionSpec, UnknownFunction
 from orchestrator.services.begun import attempted, site_of
+from orchestrator.services.blobs import unhurried
 from orchestrator.services.engine import Engine
 from orchestrator.services.scope import RunScope, counts_of, step_view
 from orchestrator.services.sites import Reads, Site
@@ -126,6 +127,10 @@ def prepare(engine: Engine, claimed: Claimed) -> Prepared:
         if alone is not None:
             _check_arguments(site.spec, *alone)
             return Prepared(claimed, site.step, site.spec, *alone, None, NOTHING_SECRET)
+    return unhurried(lambda: _prepared(engine, claimed))
+
+
+def _prepared(engine: Engine, claimed: Claimed) -> Prepared:
     with engine.db.transaction(lazy=True) as conn:
         plan = engine.plans.get(conn, claimed.revision_id)
         step = attempted(engine, plan, claimed)

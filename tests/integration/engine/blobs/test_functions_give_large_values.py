@@ -62,6 +62,6 @@ def test_a_value_that_is_gone_is_a_failure_the_function_can_catch(module_db: Dat
     coders.work()
     for path in files(tmp_path):
         path.unlink()
-    coders.engine.blobs._kept.values.clear()
+    coders.engine.blobs._kept.texts.clear()
     coders.due(run_id)
     assert coders.finish(run_id)["output"] == "BlobGone"

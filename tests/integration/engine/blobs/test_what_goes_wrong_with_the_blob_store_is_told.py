@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -21,6 +22,7 @@ from orchestrator.handle import RunHandle
 from orchestrator.services.blobs import Blobs
 from orchestrator.services.check import check
 from orchestrator.services.clean_blobs import find_missing, find_orphans, remove_blobs, remove_orphans
+from orchestrator.services.coordinate import tick
 from orchestrator.services.delete import delete
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.gc import gc
@@ -96,6 +98,64 @@ def _revive(worker: Hands) -> None:
             )
         )
     dispatch(worker.engine, ["default"])
+
+
+def test_a_run_that_the_store_keeps_from_its_end_keeps_no_other_from_it(module_db: Database, tmp_path: Path) -> None:
+    worker, store = moody(module_db, tmp_path)
+    last = step("last", "big", function="fail", on_lost="fail", on_error="ignore")
+    output = {"n": "{{ steps.big.output | length }}"}
+    stuck = worker.start(document(BIG, last, output=output))
+    free = worker.start(document(step("last", function="fail", on_lost="fail", on_error="ignore")))
+    for claimed in worker.claim():
+        if worker.perform(claimed).outcome.output is not None:
+            worker.settle(claimed)
+    worker.claim()
+    with module_db.transaction() as conn:
+        conn.execute(
+            text("UPDATE workflow_run_steps SET lease_expires_at = now() - interval '1 s' WHERE status = 'running'")
+        )
+    worker.engine.blobs._kept.texts.clear()
+    store.refuses = "away"
+    tick(worker.engine)
+    assert (worker.status(stuck), worker.status(free)) == ("running", "succeeded")
+    store.refuses = None
+    tick(worker.engine)
+    assert RunHandle(worker.engine, stuck).output == {"n": 3000}
+
+
+def test_what_a_function_does_to_its_arguments_is_nobody_elses(module_db: Database, tmp_path: Path) -> None:
+    def spoil(of: list[Any]) -> int:
+        of.clear()
+        return 0
+
+    worker = hands(module_db, tmp_path, {"spoil": spoil})
+    rows = step("rows", input={"count": 60}) | {"function": "rows"}
+    given = {"of": "{{ steps.rows.output }}"}
+    spoils = [step(f"spoil{n}", "rows", function="spoil", input=given) for n in range(2)]
+    counts = step("count", "rows", "spoil0", "spoil1", function="length", input=given)
+    run_id = worker.start(document(rows, *spoils, counts, output="{{ steps.rows.output }}"))
+    worker.work()
+    assert worker.steps(run_id)["count"]["output"] == 60
+    handle = RunHandle(worker.engine, run_id)
+    handle.output.clear()
+    assert len(handle.output) == 60
+
+
+@pytest.mark.parametrize("kind", ["file", "memory"])
+def test_every_kind_of_store_gives_back_what_it_was_given(module_db: Database, tmp_path: Path, kind: str) -> None:
+    url = tmp_path.as_uri() if kind == "file" else f"memory://{tmp_path}"
+    worker = hands(module_db, tmp_path)
+    store = FileStore(url)
+    worker.engine = replace(worker.engine, blobs=Blobs(store, OVER, MOST, INLINE))
+    run_id = worker.start(document(BIG, READ, output="{{ steps.big.output }}"))
+    worker.work()
+    made = rerun(worker.engine, run_id, from_steps="read").run_id
+    worker.work()
+    worker.engine.blobs._kept.texts.clear()
+    assert RunHandle(worker.engine, made).output == "x" * 3000
+    assert len(list(store.find())) == 2
+    assert remove_blobs(worker.engine.blobs, [run_id, made]) == 2
+    assert list(store.find()) == []
 
 
 LOCKED = text("""
