@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import runpy
 import shutil
@@ -26,9 +28,14 @@ NOWHERE = Config(database_url="postgresql+psycopg2://nowhere/x")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site. A dead link, a missing anchor or a page that mkdocs.yml does not list fails its build."""
-    folder = tmp_path_factory.mktemp("site")
-    build_site(folder)
+    """The site, built once for all processes of a test run. A dead link, a missing anchor or a page that mkdocs.yml does
+    not list fails its build."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "documentation"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "search").exists():  # what is written last
+            build_site(folder)
     return folder
 
 
