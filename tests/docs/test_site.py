@@ -28,8 +28,10 @@ NOWHERE = Config(database_url="postgresql+psycopg2://nowhere/x")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built once for all processes of a test run. A dead link, a missing anchor or a page that mkdocs.yml does
-    not list fails its build."""
+    """The site, built once for all processes of a test run.
+
+    The build fails for a dead link, a missing anchor, and a page that mkdocs.yml does not list.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "documentation"
     with folder.with_suffix(".lock").open("w") as lock:
