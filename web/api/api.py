@@ -24,6 +24,7 @@ from web.api.hooks import hooks
 from web.api.noun import PREFIX, Noun
 from web.api.packs import packs
 from web.api.pools import pools
+from web.api.retention import retention
 from web.api.revisions import revisions
 from web.api.runs import runs
 from web.api.schedules import schedules
@@ -57,6 +58,7 @@ NOUNS: tuple[Noun, ...] = (
     audit,
     tokens,
     hooks,
+    retention,
 )
 _ABOUT = """
 Start workflows, follow and steer their runs.
