@@ -19,8 +19,8 @@ from orchestrator.store.retention import take_turn
 from workers.outage import Outage
 
 log = logging.getLogger("orchestrator.beat")
-_WORK_SECONDS = 0.2  # then it rests
-_REST_SECONDS = 0.8
+_WORK_SECONDS = 0.1  # then it rests
+_REST_SECONDS = 0.9
 _TURN_SECONDS = 60.0
 _RENEW_SECONDS = 20.0
 _ACTOR = "engine"

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, text
 from orchestrator.domain.retention import Ended, Rule
 from orchestrator.store.workflows import name_key
 
+_FIRST = "00000000-0000-0000-0000-000000000000"
 _LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 _RULES = text("""
@@ -56,9 +57,12 @@ def _place(rule: Rule) -> dict[str, Any]:
     return {"what": rule.what, "app_key": rule.app, "workflow_key": rule.workflow, "status": rule.status}
 
 
+# One probe of an index a workflow; asked whether there is one, the planner may read all runs.
 _OWN = text("""
-SELECT w.id, w.name, w.name_key FROM workflows w
-WHERE EXISTS (SELECT FROM workflow_runs r WHERE r.workflow_id = w.id) ORDER BY w.name_key, w.id
+SELECT w.id, w.name, w.name_key FROM workflows w, LATERAL (
+  SELECT r.workflow_id FROM workflow_runs r WHERE (r.workflow_id, r.id) >= (w.id, CAST(:lowest AS uuid))
+  ORDER BY r.workflow_id, r.id LIMIT 1
+) f WHERE f.workflow_id = w.id ORDER BY w.name_key, w.id
 """)
 
 
@@ -73,15 +77,18 @@ class Workflow:
 
 def workflows_with_runs(conn: Connection) -> list[Workflow]:
     """Every workflow that has runs, by name."""
-    return [Workflow(str(row.id), row.name, row.name_key) for row in conn.execute(_OWN)]
+    return [Workflow(str(row.id), row.name, row.name_key) for row in conn.execute(_OWN, {"lowest": _FIRST})]
 
 
-# All runs of a page are read, whatever they are: what a page costs does not hang on how many of them have ended.
+# All runs of a page are read, whatever they are: what a page costs does not hang on how many of them have ended. Both
+# bounds name the workflow: by a condition of its own the planner would rather look through all runs by their ids.
 _PAGE = text("""
 SELECT n.id, a.name_key AS app, n.status, n.over, extract(epoch FROM orchestrator_now() - n.finished_at)::float8 AS age
 FROM (
   SELECT r.id, r.app_id, r.status, r.finished_at, r.parent_run_id IS NULL AND r.finished_at IS NOT NULL AS over
-  FROM workflow_runs r WHERE r.workflow_id = :workflow_id AND r.id < CAST(:before AS uuid)
+  FROM workflow_runs r
+  WHERE (r.workflow_id, r.id) < (CAST(:workflow_id AS uuid), CAST(:before AS uuid))
+    AND (r.workflow_id, r.id) >= (CAST(:workflow_id AS uuid), CAST(:lowest AS uuid))
   ORDER BY r.workflow_id DESC, r.id DESC LIMIT :limit
 ) n JOIN apps a ON a.id = n.app_id ORDER BY n.id DESC
 """)
@@ -102,7 +109,7 @@ def id_so_old(conn: Connection, seconds: float) -> str:
 def page_of_runs(conn: Connection, workflow_id: str, before: str, limit: int) -> tuple[Sequence[Ended], str | None]:
     """Of the workflow's next `limit` runs with lower ids, newest first, those that have ended and that no step of
     another started; and where to go on, None at the end."""
-    rows = conn.execute(_PAGE, {"workflow_id": workflow_id, "before": before, "limit": limit}).all()
+    rows = conn.execute(_PAGE, {"workflow_id": workflow_id, "before": before, "lowest": _FIRST, "limit": limit}).all()
     ended = [Ended(str(row.id), row.app, row.status, row.age) for row in rows if row.over]
     return ended, str(rows[-1].id) if len(rows) == limit else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from orchestrator.domain.retention import Rule
 from orchestrator.errors import Conflict, NotFound
@@ -19,11 +19,14 @@ from orchestrator.services.start import start
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.store.db import Database
 from orchestrator.store.removal import PARTS, STAYS
+from orchestrator.store.retention import id_so_old, page_of_runs, workflows_with_runs
 from tests.coding import Coders
 from tests.documents import document, step
 from tests.families import below, levels, only_child, start_family
 from tests.hands import Hands
 from tests.integration.engine.retention.old import REFERRING, age, left, runs_left
+from tests.integration.reads.rows import add_run, add_workflow
+from tests.integration.reads.test_cost import rows_touched
 
 OLD = [Rule(keep_seconds=30 * 86400, keep_newest=0)]  # the runs here have ended before they were started
 EVERYTHING = [Rule(keep_seconds=0)]
@@ -177,3 +180,33 @@ def test_rules_keep_the_newest_of_each_workflow_and_what_they_do_not_speak_of(db
     assert before == [{("many", "default", "succeeded"): 3}]
     assert swept(db, rules) == 3
     assert runs_left(db) == {*made["many"][3:], *made["few"]}
+
+
+def test_looking_for_old_runs_reads_those_of_the_workflow_and_no_others(module_db: Database) -> None:
+    """Where nearly all runs are of other workflows, and where nearly all are of this one."""
+    with module_db.transaction() as conn:
+        few, many = (add_workflow(conn, name) for name in ("few", "many"))
+        rare = {add_run(conn, few) for _ in range(3)}
+        conn.execute(MANY, {"id": add_run(conn, many)})
+    with module_db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+        conn.execute(text("VACUUM ANALYZE workflow_runs"))
+    for name, most in (("few", 3), ("many", 100)):
+        found: list[str] = []
+
+        def look(conn: Connection, name: str = name, found: list[str] = found) -> None:
+            (workflow,) = [one for one in workflows_with_runs(conn) if one.name == name]
+            found.extend(run.id for run in page_of_runs(conn, workflow.id, id_so_old(conn, 0), 100)[0])
+
+        touched = rows_touched(module_db, look)
+        assert len(found) == most
+        assert name == "many" or set(found) == rare
+        assert touched <= most + 20, name
+
+
+MANY = text("""
+INSERT INTO workflow_runs (id, workflow_id, revision_id, app_id, status, final_status, input, vars, root_id, step_count,
+  created_at, finished_at)
+SELECT n.id, r.workflow_id, r.revision_id, r.app_id, r.status, r.status, '{}', '{}', n.id, 1, now(), now()
+FROM workflow_runs r, LATERAL (SELECT gen_random_uuid() AS id FROM generate_series(1, 5000) WHERE r.id IS NOT NULL) n
+WHERE r.id = :id
+""")
