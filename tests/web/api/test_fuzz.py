@@ -40,7 +40,7 @@ HUNT = settings(
 MODES = {GenerationMode.POSITIVE: [], GenerationMode.NEGATIVE: [negative_data_rejection]}
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(soaked(600, 7200))
 def test_whatever_is_sent_is_answered_as_documented(api: Api) -> None:
     api.register(step("a"), name="0")
     run_id = api.start("0")
