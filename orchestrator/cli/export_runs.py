@@ -58,10 +58,10 @@ def export_runs(
     with open_engine(need=("database",)) as engine:
         roots = _named(engine, runs) if runs else find_roots(engine.db, filters)
         with _opened(target) as file:
-            for line in export(engine.db, roots, done, ended=then_delete):
+            for line in export(engine.db, roots, done, ended=then_delete, blobs=engine.blobs):
                 file.write(text_of(line))
         if then_delete:
-            gone = remove_exported(engine.db, done, file=target, actor=actor())
+            gone = remove_exported(engine, done, file=target, actor=actor())
     _tell(done, gone, target, as_json)
 
 

@@ -11,6 +11,7 @@ from typing import IO
 
 import click
 
+from orchestrator.blobstore import configured_blobs
 from orchestrator.cli.acting import actor
 from orchestrator.cli.options import common
 from orchestrator.cli.output import note, print_json
@@ -36,7 +37,9 @@ def import_runs(file: str, as_json: bool) -> None:
     done = Imported()
     try:
         with open_database() as db, _opened(file) as source:
-            sums = bring(db, lines_of(source, MOST_BYTES), name=Path(file).name, actor=actor())
+            sums = bring(
+                db, lines_of(source, MOST_BYTES), name=Path(file).name, actor=actor(), blobs=configured_blobs()
+            )
             for so_far in sums:
                 done = so_far
     except InvalidInput:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
 
 from orchestrator.domain import archive as lines
+from orchestrator.domain.blobs import has_references, holds, loads, with_words
 from orchestrator.domain.secret_fields import mask_fields
 from orchestrator.domain.states import RUN_TERMINAL
+from orchestrator.errors import BlobGone, ExpressionError
+from orchestrator.services.blobs import NO_BLOBS, Blobs
 from orchestrator.store import archive
 from orchestrator.store.db import Database
 from orchestrator.store.reads import RunFilters, RunSecrets, journal_head, list_journal, load_secrets
@@ -55,11 +60,17 @@ def find_roots(db: Database, filters: RunFilters) -> Iterator[str]:
 
 
 def export(
-    db: Database, roots: Iterator[str] | Sequence[str], done: Exported, *, ended: bool = False
+    db: Database,
+    roots: Iterator[str] | Sequence[str],
+    done: Exported,
+    *,
+    ended: bool = False,
+    blobs: Blobs = NO_BLOBS,
 ) -> Iterator[Line]:
     """The lines of these runs with all below them; those of a tree are as the database was at one moment.
 
-    With `ended` trees with an open run are left out. `done` is kept up to date. Raises `Unreachable`.
+    Values in the blob store are written as they are; of one that is gone there, what it was in words. With `ended`
+    trees with an open run are left out. `done` is kept up to date. Raises `Unreachable` and `BlobsAway`.
     """
     yield {"kind": lines.HEAD, "format": lines.FORMAT}
     told: set[str] = set()
@@ -70,12 +81,12 @@ def export(
             tree = archive.tree_of(conn, root)
             if not tree or (ended and any(run.status not in RUN_TERMINAL for run in tree)):
                 continue  # removed meanwhile, or open
-            yield from _tree(conn, root, tree, told)
+            yield from _tree(conn, root, tree, told, blobs)
         done.seen_at[root] = began
         done.runs += len(tree)
 
 
-def _tree(conn: Connection, root: str, tree: Sequence[Any], told: set[str]) -> Iterator[Line]:
+def _tree(conn: Connection, root: str, tree: Sequence[Any], told: set[str], blobs: Blobs) -> Iterator[Line]:
     for revision in dict.fromkeys(str(run.revision_id) for run in tree):
         if revision not in told:
             told.add(revision)
@@ -83,28 +94,40 @@ def _tree(conn: Connection, root: str, tree: Sequence[Any], told: set[str]) -> I
     yield {"kind": lines.TREE, "id": root, "runs": len(tree)}
     count = 0
     for run in tree:
-        for line in _run(conn, str(run.id), run.app):
+        for line in _run(conn, str(run.id), run.app, blobs):
             count += 1
             yield line
     yield {"kind": lines.END, "id": root, "lines": count}
 
 
-def _run(conn: Connection, run_id: str, app: str) -> Iterator[Line]:
+def _whole(blobs: Blobs, row: Line) -> Line:
+    """The row with what lies in the blob store."""
+    return {name: _of_store(blobs, value) if holds(value) else value for name, value in row.items()}
+
+
+def _of_store(blobs: Blobs, value: Any) -> Any:
+    try:
+        return blobs.whole(value)
+    except (BlobGone, ExpressionError) as error:
+        return with_words(value, f"; {error}")
+
+
+def _run(conn: Connection, run_id: str, app: str, blobs: Blobs) -> Iterator[Line]:
     secrets = load_secrets(conn, run_id)
-    row = archive.run_row(conn, run_id)
+    row, whole = _whole(blobs, archive.run_row(conn, run_id)), partial(_whole, blobs)
     yield {"kind": lines.RUN, "app": app, **_shown_run(row, secrets, archive.was_imported(conn, run_id))}
     for steps, attempts in archive.steps_of(conn, run_id):
         outputs = _child_schemas(conn, steps)
-        for step in steps:
+        for step in map(whole, steps):
             if step["id"] in outputs and "output" in step:
                 step["output"] = mask_fields(outputs[step["id"]], step["output"])
             yield _shown("step", step, secrets)
         yield from (_shown("attempt", attempt, secrets) for attempt in attempts)
     for kind in _PARTS:
-        shown = (_shown(kind, part, secrets) for part in archive.parts_of(conn, kind, run_id))
+        shown = (_shown(kind, part, secrets) for part in map(whole, archive.parts_of(conn, kind, run_id)))
         yield from (line for line in shown if line.get("event") != lines.IMPORTED)
     yield from (_shown("child", link, secrets) for link in archive.children_of(conn, run_id))
-    yield from _history(conn, run_id, secrets)
+    yield from _history(conn, run_id, secrets, blobs)
 
 
 def _child_schemas(conn: Connection, steps: Sequence[Line]) -> dict[str, Any]:
@@ -141,7 +164,7 @@ def _masked(row: Line, secrets: RunSecrets) -> Line:
     } | {name: secrets.show(row[name]) for name in _ANY if name in row}
 
 
-def _history(conn: Connection, run_id: str, secrets: RunSecrets) -> Iterator[Line]:
+def _history(conn: Connection, run_id: str, secrets: RunSecrets, blobs: Blobs) -> Iterator[Line]:
     """What the function of a code-first run did, as `orchestrator.testing.replay` takes it."""
     head = journal_head(conn, run_id, secrets)
     if head["code"] is None:
@@ -150,8 +173,15 @@ def _history(conn: Connection, run_id: str, secrets: RunSecrets) -> Iterator[Lin
     after: str | None = None
     while True:
         page = list_journal(conn, run_id, after, _PAGE, secrets=secrets)
-        entries += page.items
+        entries += [_referred(blobs, entry) for entry in page.items]
         after = page.next
         if after is None:
             break
     yield {"kind": lines.HISTORY, **head, "entries": entries}
+
+
+def _referred(blobs: Blobs, entry: Line) -> Line:
+    """The same of a view's entry, in which references were copied."""
+    if not has_references(entry["output"]):
+        return entry
+    return entry | {"output": _of_store(blobs, loads(json.dumps(entry["output"])))}

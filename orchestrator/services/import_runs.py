@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,16 +12,18 @@ from typing import Any
 from sqlalchemy import Connection
 
 from orchestrator.domain import archive as lines
+from orchestrator.domain.blobs import about, folder_of, has_references
 from orchestrator.domain.build import build
 from orchestrator.domain.graph import make_plan
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.ids import is_id
+from orchestrator.services.blobs import NO_BLOBS, Blobs
 from orchestrator.services.register import hash_document
 from orchestrator.store import events, unarchive
 from orchestrator.store.db import Database
 from orchestrator.store.faults import one_line, rejected
 
-MOST_BYTES = 64 << 20  # of a line
+MOST_BYTES = 256 << 20  # of a line
 _CHUNK = 500
 _INVALID = "the file cannot be imported"
 _REVISION = {"workflow": str, "number": int, "document": dict, "content_hash": str, "created_at": str, "owner": dict}
@@ -37,19 +40,21 @@ class Imported:
     ids: list[str] = field(default_factory=list)
 
 
-def import_runs(db: Database, source: Iterable[bytes], *, name: str, actor: str) -> Iterator[Imported]:
+def import_runs(
+    db: Database, source: Iterable[bytes], *, name: str, actor: str, blobs: Blobs = NO_BLOBS
+) -> Iterator[Imported]:
     """Bring in what these lines tell; the sum so far after each tree. `name`: of the file, for the history.
 
     What is here is left as it is, so that a file may be brought in twice, and a broken one again once it is whole. A
     run that was open comes in paused. Raises `InvalidInput` that names the line where the file is cut, is none of ours
     or of a later version, or says what cannot be: all trees before it have come in.
     """
-    return _Import(db, name, actor).run(source)
+    return _Import(db, name, actor, blobs).run(source)
 
 
 class _Import:
-    def __init__(self, db: Database, name: str, actor: str) -> None:
-        self.db, self.name, self.actor = db, name, actor
+    def __init__(self, db: Database, name: str, actor: str, blobs: Blobs) -> None:
+        self.db, self.name, self.actor, self.blobs = db, name, actor, blobs
         self.done = Imported()
         self.number = 0
         self.begun: int | None = None  # the line of the tree under way
@@ -88,6 +93,8 @@ class _Import:
             except (ValueError, RecursionError) as error:
                 cut = "" if raw.endswith(b"\n") else ": the file ends here"
                 raise self.fault(f"is not JSON ({error}){cut}") from error
+            if (b"blob" in raw or b"\\u00" in raw) and has_references(line):
+                raise self.fault("holds a reference into a blob store, which no export has")
             if not isinstance(line, dict) or not isinstance(line.get("kind"), str):
                 raise self.fault("is not a line of an export of runs")
             if self.number == 1 and line["kind"] != lines.HEAD:
@@ -203,14 +210,24 @@ class _Tree:
         return self.placed[revision["id"]]
 
     def step(self, line: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(line.get("status"), str):
-            raise self.parent.fault("is a step in no state")
+        if not isinstance(line.get("status"), str) or not is_id(str(line.get("id"))):
+            raise self.parent.fault("is a step without id, or in no state")
         return lines.frozen_step(line) | {"app_id": self.apps.get(str(line.get("run_id")))}
 
     def _flush(self) -> None:
         if self.rows:
-            unarchive.add_rows(self.conn, self.kind, self.rows, _OWN.get(self.kind))
+            unarchive.add_rows(self.conn, self.kind, self.rows, _OWN.get(self.kind), self._put_away)
         self.rows = []
+
+    def _put_away(self, row: Mapping[str, Any], name: str, text: str) -> str:
+        """A large value as a reference, as if it had been given here."""
+        blobs = self.parent.blobs
+        if not blobs or name not in _LARGE.get(self.kind, ()) or not blobs.is_large(text):
+            return text
+        run_id = str(row["id" if self.kind == lines.RUN else "run_id"])
+        step = row["id"] if self.kind == "step" else "run"
+        digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+        return json.dumps(blobs.put(f"{folder_of(run_id)}/{step}/{digest}.json", text, about(row[name])))
 
     def finish(self, end: Mapping[str, Any]) -> None:
         if end.get("lines") != self.lines or end.get("id") != self.root:
@@ -260,6 +277,8 @@ _ROWS: Mapping[str, Callable[[_Tree, dict[str, Any]], dict[str, Any]]] = {
     "step": _Tree.step,
     "event": _event,
 }
+# What may lie in the blob store (store/blob_references.py).
+_LARGE = {lines.RUN: ("output",), "step": ("input", "output", "item"), "journal": ("value",)}
 # Columns that no line says.
 _OWN: Mapping[str, Mapping[str, str]] = {
     lines.RUN: {"workflow_id": "uuid", "app_id": "uuid"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from sqlalchemy import JSON, Column, Connection, DateTime, Table, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from orchestrator.domain.archive import IMPORTED, TABLES
+from orchestrator.domain.blobs import loads
 from orchestrator.store.reads.page import iso
 from orchestrator.store.tables import metadata
 
@@ -170,7 +170,7 @@ def _shape(kind: str, row: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _value(column: Column[Any], value: Any) -> Any:
     if isinstance(column.type, JSON):
-        return json.loads(value)
+        return loads(value)
     if isinstance(column.type, DateTime):
         return iso(value)
     return list(value) if isinstance(column.type, ARRAY) else value

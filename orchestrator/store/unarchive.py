@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import JSON, Connection, text
@@ -112,13 +112,23 @@ WHERE EXISTS (SELECT FROM workflow_runs c WHERE c.id = t.child_run_id) ON CONFLI
 """
 
 
-def add_rows(conn: Connection, kind: str, rows: Sequence[Row], more: Mapping[str, str] | None = None) -> None:
-    """Insert rows of one kind, in their order; `more` has the types of columns beside those that lines may say."""
+PutAway = Callable[[Row, str, str], str]
+
+
+def add_rows(
+    conn: Connection,
+    kind: str,
+    rows: Sequence[Row],
+    more: Mapping[str, str] | None = None,
+    put_away: PutAway = lambda row, name, text: text,
+) -> None:
+    """Insert rows of one kind, in their order; `more` has the types of columns beside those that lines may say.
+    `put_away` gives what is stored in the place of a column's JSON text."""
     types = types_of(kind) | dict(more or {})
     names = [name for name in types if any(name in row for row in rows)]
     table = table_of(kind)
     is_json = {name for name in names if isinstance(table.columns[name].type, JSON)}
-    given = [{n: as_text_of(v) if n in is_json else v for n, v in row.items()} for row in rows]
+    given = [{n: put_away(row, n, as_text_of(v)) if n in is_json else v for n, v in row.items()} for row in rows]
     defined = ", ".join(f"{name} {'text' if name in is_json else types[name]}" for name in names)
     read = ", ".join(f"CAST(t.{name} AS json)" if name in is_json else f"t.{name}" for name in names)
     insert = f"INSERT INTO {TABLES[kind]} ({', '.join(names)}) SELECT {read}"

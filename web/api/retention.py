@@ -23,7 +23,7 @@ from web.api.noun import Noun, answered
 from web.api.runs import RunsQuery, filters_of
 from web.api.shapes.base import Shape, at_or_null, flag, many, number_or_null, text, text_or_null
 from web.api.use import for_all_apps
-from web.application import database
+from web.application import database, engine
 from web.auth import actor
 
 retention = Noun("retention", "How long runs and histories are kept, which is of all apps; runs as lines of JSON.")
@@ -121,12 +121,12 @@ def export_runs(query: dict[str, Any]) -> Response:
     With all that is theirs, the newest first, and without secrets: what `orchestrator runs export` writes and
     `orchestrator runs import` reads. It comes as it is read; one that broke off lacks its last `end`.
     """
-    db, filters = database(), filters_of(query)
+    db, blobs, filters = database(), engine().blobs, filters_of(query)
     with db.transaction() as conn:
         find_ids(conn, filters, None, 1)  # what is not there is told before the first line
 
     def lines() -> Iterator[bytes]:
-        yield from map(text_of, export(db, islice(find_roots(db, filters), query["most"]), Exported()))
+        yield from map(text_of, export(db, islice(find_roots(db, filters), query["most"]), Exported(), blobs=blobs))
 
     return Response(lines(), mimetype=LINES, headers={"Content-Disposition": 'attachment; filename="runs.jsonl"'})
 

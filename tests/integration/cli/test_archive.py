@@ -273,7 +273,9 @@ def test_a_file_that_was_cut_or_changed_names_the_line_and_what_came_before_it_s
 
     assert "does not know of a step: color" in with_line({"color": "red"})
     assert 'breaks the rule "status"' in with_line({"status": "happy"})
-    assert "is a step in no state" in with_line({"status": 7})
+    assert "is a step without id, or in no state" in with_line({"status": 7})
+    assert "is a step without id, or in no state" in with_line({"id": "../../x"})
+    assert "holds a reference into a blob store" in with_line({"output": [{"$orchestrator.blob": "x"}]})
     assert "invalid input syntax" in with_line({"position": "DROP TABLE"})
     assert "of a run that does not come before it" in with_line({"run_id": "00000000-0000-0000-0000-000000000000"})
     assert "a revision that comes before it" in with_line({"revision_id": "x"}, run)
