@@ -92,7 +92,7 @@ class Room:
             self._telling = Telling(engine)
             reporter.add("tally", self._telling)
         reporter.start()
-        self._traces = load_attempts(self.config, engine.db, self.worker_id)
+        self._traces = load_attempts(self.config, engine.db, self.worker_id, logs.uncaptured)
         return Desk(
             traces=self._traces,
             engine=engine,

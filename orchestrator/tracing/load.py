@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from orchestrator.config import Config
@@ -44,10 +45,13 @@ class Runs(Protocol):
     def flush(self) -> None: ...
 
 
-def load_attempts(config: Config, db: Database, worker_id: str) -> Attempts | None:
-    """None where the settings do not ask for traces; raises `InvalidConfig` for an exporter that is not installed."""
+def load_attempts(config: Config, db: Database, worker_id: str, apart: Callable[[], None]) -> Attempts | None:
+    """None where the settings do not ask for traces; raises `InvalidConfig` for an exporter that is not installed.
+
+    `apart` is called in threads that send: what they log is no attempt's.
+    """
     module = _module(config)
-    made: Attempts | None = None if module is None else module.make_attempts(config, db, worker_id)
+    made: Attempts | None = None if module is None else module.make_attempts(config, db, worker_id, apart)
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import threading
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from opentelemetry.trace import (
 
 from orchestrator.domain.tracing import read_traceparent, run_span, trace_of
 
+_FLUSH_SECONDS = 2.0
 _span_wanted: ContextVar[str] = ContextVar("orchestrator_span_id", default="")
 _trace_wanted: ContextVar[str] = ContextVar("orchestrator_trace_id", default="")
 
@@ -85,8 +87,10 @@ class Otel:
             _span_wanted.reset(wanted)
 
     def flush(self) -> None:
-        """Send what waits to be sent, within seconds."""
-        self._provider.force_flush(5000)
+        """Send what waits to be sent; a collector that does not answer is not waited for: the SDK would, for long."""
+        sending = threading.Thread(target=self._provider.force_flush, daemon=True)
+        sending.start()
+        sending.join(_FLUSH_SECONDS)
 
 
 def _context(trace_id: str, span_id: str, sampled: bool) -> SpanContext:

@@ -92,7 +92,7 @@ if sys.argv[1] == "missing":
 from orchestrator.config import Config
 from orchestrator.tracing.load import load_attempts
 config = Config.from_env({"OTEL_TRACES_EXPORTER": "nonsense"}, need=())
-print(load_attempts(config, None, "w"))
+print(load_attempts(config, None, "w", lambda: None))
 """
     missing = subprocess.run([sys.executable, "-c", code, "missing"], capture_output=True, text=True, check=True)
     assert (missing.stdout.strip(), "pip install 'orchestrator[otel]'" in missing.stderr) == ("None", True)

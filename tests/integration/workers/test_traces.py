@@ -16,6 +16,7 @@ from orchestrator.services.rerun import rerun
 from orchestrator.services.start import start
 from tests.integration.workers.collector import Collector, Told, collecting
 from tests.integration.workers.fleet import Fleet
+from tests.processes import unused_port
 from tests.support import wait_for
 
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -149,3 +150,20 @@ def test_a_trace_is_told_if_its_caller_keeps_it_and_else_as_the_sampler_says(
     fleet.ended(start_below(fleet, "one"))
     assert worker.stop() == 0
     assert [span.name for span in collector.spans] == ["inner", "step a"], "only the trace that its caller keeps"
+
+
+def test_a_collector_that_is_away_costs_no_step_its_lines_and_no_worker_its_end(fleet: Fleet) -> None:
+    fleet.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{unused_port()}"
+    fleet.environment["OTEL_BSP_SCHEDULE_DELAY"] = "50"
+    worker = fleet.worker(concurrency=1)
+    fleet.ended(fleet.start([{"name": "a", "function": "t.add", "input": {"a": 1}}]))
+    run_id = fleet.start([{"name": "b", "function": "t.talk", "input": {"word": "one", "file": fleet.flag("go")}}])
+    wait_for(lambda: fleet.rows("SELECT FROM workflow_run_steps WHERE name = 'b' AND status = 'running'"))
+    told = worker.said().count("Transient error")
+    wait_for(lambda: worker.said().count("Transient error") > told, what="the exporter tells its trouble again")
+    fleet.raise_flag("go")
+    fleet.ended(run_id)
+    assert worker.stop() == 0
+    lines = fleet.rows("SELECT message FROM step_logs WHERE run_id = :run", run=run_id)
+    assert len(lines) == 6
+    assert [line for (line,) in lines if "Transient" in line] == []
