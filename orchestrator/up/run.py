@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.config import Config
 from orchestrator.data_folder import DataFolder, Running
+from orchestrator.domain.masking import MASK
 from orchestrator.embedded import Guardian, Servers
 from orchestrator.embedded.ports import is_free, next_free_port
 from orchestrator.errors import Conflict
@@ -91,7 +92,8 @@ def _start(
     wait_web(web_url, stack.mend, console)
     wait_worker(config.database_url, time.monotonic() - began, stack.mend, console)
     token = admin_token(config, folder)
-    console.say(facts(config, web_url, time.monotonic() - began, found, token))
+    shown = MASK if config.log_format == "json" else token  # lines as JSON are for who collects them
+    console.say(facts(config, web_url, time.monotonic() - began, found, shown))
     run_id = run_example(example, config, folder, console) if showing else None
     console.say(tries(config, run_id))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
@@ -165,12 +164,3 @@ def test_a_web_processes_lines_are_json_those_of_requests_too(web: Any) -> None:
     assert access["seconds"] > 0
     assert SECRET[:7] not in log.read_text()
     assert [line for line in lines if line["logger"] == "gunicorn.error"]
-
-
-def test_commands_that_only_look_load_nothing_of_it() -> None:
-    code = (
-        "import sys, orchestrator, orchestrator.client, orchestrator.cli.show, orchestrator.cli.runs\n"
-        "print([m for m in ('structlog', 'opentelemetry', 'prometheus_client') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

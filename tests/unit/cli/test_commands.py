@@ -87,7 +87,16 @@ def test_a_module_of_step_functions_needs_no_database_driver_broker_or_web_frame
 
 @pytest.mark.parametrize("command", ["show", "runs", "watch", "logs", "workers"])
 def test_a_command_that_only_looks_loads_nothing_that_checks_documents_or_sends(command: str) -> None:
-    heavy = ("marshmallow", "jsonschema", "jinja2", "celery", "kombu")
+    heavy = (
+        "marshmallow",
+        "jsonschema",
+        "jinja2",
+        "celery",
+        "kombu",
+        "structlog",
+        "opentelemetry",
+        "prometheus_client",
+    )
     code = f"import sys, orchestrator.cli.{command}; print([m for m in {heavy} if m in sys.modules])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert said.stdout == "[]\n"
