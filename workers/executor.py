@@ -19,6 +19,7 @@ from orchestrator.services.begun import site_of
 from orchestrator.services.claim import Claimed, claim, claim_ready, release
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
+from orchestrator.services.patience import PATIENCE_SECONDS, tries
 from orchestrator.services.perform import Performed
 from orchestrator.services.put_away import put_away
 from orchestrator.services.settle_all import Done, SettledAll, settle_all
@@ -38,7 +39,6 @@ GROUP_SECONDS = 0.005  # how long a result waits for others to be stored with it
 LATE_SECONDS = 0.5  # a result that waited for as long is stored by the reporter's thread
 AWAY = (Unreachable, Locked)  # Postgres, or what it lets nobody have at this moment
 _TRIES = 3
-_PATIENCE_SECONDS = 300.0  # with an outage of Postgres, in which nobody else can take the attempt either
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def _put_away(desk: Desk, claimed: Claimed, performed: Performed) -> tuple[Outco
     """What is large is in the blob store before anybody settles; while that is away, results that wait are settled by
     the reporter. An attempt whose values it does not take for long has failed, and may have others."""
     told = False
-    for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
+    for last in tries(max(desk.lease.seconds, PATIENCE_SECONDS)):
         try:
             return put_away(desk.engine, claimed, performed.outcome, performed.input_json)
         except BlobsAway as error:
@@ -285,7 +285,7 @@ def _trace(desk: Desk, traces: Attempts, claimed: Claimed, span: AttemptSpan | N
 
 
 def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: Guard) -> Performed:
-    for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
+    for last in tries(max(desk.lease.seconds, PATIENCE_SECONDS)):
         try:
             return perform(desk.engine, claimed, live, step_log, guard, ctrl_c=False)
         except AWAY:  # before the function was called: nothing it raises comes out of `perform`
@@ -299,7 +299,7 @@ def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: Gu
 def _settle(desk: Desk, done: Sequence[Done], take: Take | None) -> SettledAll:
     """Store the outcomes, however often it takes; raises `Unreachable` when Postgres is away for long."""
     faults = 0
-    for last in _tries(max(desk.lease.seconds, _PATIENCE_SECONDS)):
+    for last in tries(max(desk.lease.seconds, PATIENCE_SECONDS)):
         try:
             settled = settle_all(desk.engine, done, take)
         except AWAY:
@@ -337,14 +337,3 @@ def _fault(error: BaseException, what: str, of: Sequence[Claimed]) -> Outcome:
         log.error("%s\n%s", what, told["traceback"], extra=about)
     info = ErrorInfo("InternalError", f"{told['type']}: {told['message']}", told.get("traceback"), ("InternalError",))
     return Outcome.failed(info, final=True)
-
-
-def _tries(seconds: float) -> Iterator[bool]:
-    """Waits ever longer between tries; True for the last, when `seconds` are over."""
-    ends = time.monotonic() + seconds
-    wait = 0.05
-    while (left := ends - time.monotonic()) > 0:
-        yield False
-        time.sleep(min(wait, left))
-        wait = min(wait * 2, 1.0)
-    yield True

@@ -9,17 +9,19 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from orchestrator.domain.blobs import about, loads
+from orchestrator.domain.blobs import Blob, about, loads
 from orchestrator.domain.codes import DRIVER
 from orchestrator.domain.definition import StepKind
 from orchestrator.domain.graph import PlanStep
-from orchestrator.errors import ExpressionError
+from orchestrator.errors import BlobsAway, ExpressionError
 from orchestrator.replay.journal import WAITS, End, Entry, History, Stop, Try, Verb, Yielded
 from orchestrator.services.begun import begun_step
+from orchestrator.services.blobs import Blobs
 from orchestrator.services.cancel_begun import cancel_begun, follow_cancels
 from orchestrator.services.claim import Claimed
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.engine import Engine
+from orchestrator.services.patience import PATIENCE_SECONDS, tries
 from orchestrator.services.put_away import path_of
 from orchestrator.services.scope import RunScope
 from orchestrator.store import journal
@@ -61,7 +63,8 @@ class StoredJournal:
         if not blobs.is_large(text):
             return entry
         path = path_of(self._claimed, f"journal-{self._generation}-{entry.position}")
-        return replace(entry, end=replace(entry.end, value=blobs.put(path, text, about(entry.end.value))))
+        blob = _put(blobs, path, text, about(entry.end.value))
+        return replace(entry, end=replace(entry.end, value=blob))
 
     def append_within(self, conn: Connection, entries: Sequence[Entry]) -> frozenset[str]:
         """The same in the transaction that has suspended the step; the queues to dispatch after its commit."""
@@ -93,6 +96,17 @@ class StoredJournal:
         if written.stopping:
             raise Canceled()
         return [_stored(entry, *written.stored[entry.position]) for entry in entries]
+
+
+def _put(blobs: Blobs, path: str, text: str, told: str) -> Blob:
+    """Patiently: the step is done, and would be done again if its turn ended here. Raises `BlobsAway`."""
+    for last in tries(PATIENCE_SECONDS):
+        try:
+            return blobs.put(path, text, told)
+        except BlobsAway:
+            if last:
+                raise
+    raise AssertionError("unreachable")
 
 
 def _canceled(entries: Iterable[Entry]) -> list[int]:

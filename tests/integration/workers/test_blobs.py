@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,12 @@ def shelf(fleet: Fleet, tmp_path: Path) -> Path:
     return folder
 
 
+def lease(fleet: Fleet, run_id: str) -> Any:
+    """When the lease of the run's only running step ends."""
+    sql = "SELECT lease_expires_at FROM workflow_run_steps WHERE run_id = :id AND status = 'running'"
+    return fleet.rows(sql, id=run_id)[0].lease_expires_at
+
+
 @pytest.mark.parametrize("pool", ["prefork", "threads"])
 def test_a_store_that_is_away_for_a_while_costs_no_call_and_keeps_nobody_else_waiting(
     fleet: Fleet, shelf: Path, pool: str
@@ -49,6 +56,8 @@ def test_a_store_that_is_away_for_a_while_costs_no_call_and_keeps_nobody_else_wa
     waiting = fleet.start([BIG, READ], {"size": 300_000})
     wait_for(lambda: "waits for the blob store" in worker.said(), what="the worker says what it waits for")
     assert fleet.ended(fleet.start([SMALL]))["status"] == "succeeded"
+    until = lease(fleet, waiting)
+    wait_for(lambda: lease(fleet, waiting) > until, what="the lease of what waits is renewed")
     assert fleet.step(waiting, "big")["status"] == "running"
     shelf.unlink()
     away.rename(shelf)

@@ -115,7 +115,7 @@ def test_an_outcome_is_stored_however_often_postgres_cannot_do_it(
     desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch, trouble: Exception
 ) -> None:
     """More often than a fault of the outcome's own is tried."""
-    monkeypatch.setattr(executor, "_tries", lambda seconds: iter([False] * 9 + [True]))
+    monkeypatch.setattr(executor, "tries", lambda seconds: iter([False] * 9 + [True]))
     calls = failing(monkeypatch, "settle_all", [trouble] * 6)
     run_id = begin(desk, ADD)
     work(desk, sent)
@@ -142,7 +142,7 @@ def test_a_message_that_cannot_be_claimed_is_left_to_be_sent_again(
 def test_an_attempt_is_left_to_its_lease_when_postgres_stays_away(
     desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "_tries", lambda seconds: iter([False, True]))
+    monkeypatch.setattr(executor, "tries", lambda seconds: iter([False, True]))
     failing(monkeypatch, "settle_all", [Unreachable("away"), Unreachable("away")])
     run_id = begin(desk, ADD)
     work(desk, sent)
