@@ -265,7 +265,7 @@ def _put_away(desk: Desk, claimed: Claimed, performed: Performed) -> tuple[Outco
             if desk.limits.stopping:
                 return Outcome.lost("its worker was stopped while the blob store was away"), None
             if last:
-                return Outcome.failed(ErrorInfo("BlobsAway", str(error), classes=("BlobsAway", "Unreachable"))), None
+                return _given_up(error), None
             if not told:
                 about = {"run_id": claimed.run_id, "step_id": claimed.step_id}
                 log.warning("step %s waits for the blob store: %s", claimed.step_id, error, extra=about)
@@ -288,12 +288,19 @@ def _prepare_and_call(desk: Desk, claimed: Claimed, live: LiveAttempt, guard: Gu
     for last in tries(max(desk.lease.seconds, PATIENCE_SECONDS)):
         try:
             return perform(desk.engine, claimed, live, step_log, guard, ctrl_c=False)
-        except AWAY:  # before the function was called: nothing it raises comes out of `perform`
+        except AWAY as error:  # before the function was called: nothing it raises comes out of `perform`
+            if last and isinstance(error, BlobsAway):
+                return Performed(_given_up(error), None)
             if last:
                 raise
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - must end the step, not the worker
             return Performed(_fault(error, f"step {claimed.step_id} could not be prepared", [claimed]), None)
     raise AssertionError("unreachable")
+
+
+def _given_up(error: BlobsAway) -> Outcome:
+    """Others can do no better, and a retry of the step's is to say when it is tried again."""
+    return Outcome.failed(ErrorInfo("BlobsAway", str(error), classes=("BlobsAway", "Unreachable")))
 
 
 def _settle(desk: Desk, done: Sequence[Done], take: Take | None) -> SettledAll:

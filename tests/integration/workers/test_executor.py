@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.errors import Locked, Troubled, Unreachable
+from orchestrator.blobstore import FileStore
+from orchestrator.errors import BlobsAway, Locked, Troubled, Unreachable
 from orchestrator.functions import load_modules
 from orchestrator.ids import new_token
+from orchestrator.services.blobs import Blobs
 from orchestrator.services.engine import Engine, Settings
 from orchestrator.services.register import register
 from orchestrator.services.settle_all import SettledAll
@@ -147,6 +151,26 @@ def test_an_attempt_is_left_to_its_lease_when_postgres_stays_away(
     run_id = begin(desk, ADD)
     work(desk, sent)
     assert statuses(desk, run_id) == {"a": "running"}
+
+
+@pytest.mark.parametrize("verb", ["put_away", "perform"])
+def test_a_blob_store_that_stays_away_fails_the_attempt_which_is_retried(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verb: str
+) -> None:
+    """As it takes no output, or gives nothing to make an input of."""
+    monkeypatch.setattr(executor, "tries", lambda seconds: iter([False, True]))
+    blobs = Blobs(FileStore(tmp_path.as_uri()), 100, 10_000, 1000)
+    desk = replace(desk, engine=replace(desk.engine, blobs=blobs))
+    calls = failing(monkeypatch, verb, [BlobsAway("no room"), BlobsAway("no room")])
+    run_id = begin(desk, ADD | {"retry": {"max_attempts": 2, "retry_on": ["BlobsAway"]}})
+    work(desk, sent)
+    with desk.engine.db.transaction() as conn:
+        (step,) = outcomes.load_steps(conn, run_id)
+    assert [(one["outcome"], (one["error"] or {}).get("type")) for one in step["history"]] == [
+        ("failed", "BlobsAway"),
+        ("succeeded", None),
+    ]
+    assert len(calls) == 3
 
 
 def test_an_outcome_that_cannot_be_stored_fails_the_step_saying_why(
