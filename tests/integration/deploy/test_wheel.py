@@ -63,10 +63,13 @@ def _add_libraries(folder: Path) -> None:
 
 
 def _check_sdist(sdist: Path) -> None:
-    """It has whatever the checkout has, the tests and the Makefile that runs them among it."""
+    """It has whatever the checkout has, and its tests can be run."""
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
+        archive.extractall(sdist.parent, filter="data")
     assert set(_known_to_git()) - held == {".gitignore"}
+    unpacked = sdist.parent / sdist.name.removesuffix(".tar.gz")
+    assert "passed" in _run(sys.executable, "-m", "pytest", "-q", "tests/unit/test_ids.py", cwd=unpacked)
 
 
 def _check_wheel(wheel: Path, version: str) -> None:
