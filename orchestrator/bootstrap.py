@@ -61,4 +61,6 @@ def settings_of(config: Config) -> Settings:
         celery_timeout=config.celery_timeout_seconds,
         max_depth=config.max_depth,
         documents=document_limits(config),
+        public_url=config.public_url,
+        alert_hosts=config.alert_hosts,
     )

@@ -110,6 +110,26 @@ def _origins(text: str) -> tuple[str, ...]:
     return origins
 
 
+def _public_url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/\s@?#]+(/[^\s?#]*)?", text):
+        raise ValueError(f"'{text}' is not the address of the web interface (write it as https://host/path)")
+    return text.rstrip("/")
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    hosts = _names(text)
+    for host in hosts:
+        if not re.fullmatch(r"(\*\.)?[A-Za-z0-9._-]+", host):
+            raise ValueError(f"'{host}' is not a host's name (write them as hooks.example.com or *.example.com)")
+    return hosts
+
+
+def _address(text: str) -> str:
+    if not re.fullmatch(r"[^@\s<>,;]+@[^@\s<>,;]+", text):
+        raise ValueError(f"'{text}' is not a plain address (somebody@example.com)")
+    return text
+
+
 def _app(text: str) -> str:
     if len(text) > 255 or not text.isprintable():
         raise ValueError("must be 1 to 255 printable characters")
@@ -181,6 +201,13 @@ class Config:
     log_level: str = _setting(_PREFIX + "LOG_LEVEL", log_level, "INFO")
     log_format: str = _setting(_PREFIX + "LOG_FORMAT", log_format, "text")
     access_log: bool = _setting(_PREFIX + "ACCESS_LOG", _boolean, False)
+    public_url: str = _setting(_PREFIX + "PUBLIC_URL", _public_url, "")
+    alert_seconds: float = _setting(_PREFIX + "ALERT_SECONDS", _seconds(least=0.1), 5.0)
+    alert_hosts: tuple[str, ...] = _setting(_PREFIX + "ALERT_HOSTS", _hosts, ())
+    smtp_url: str = field(
+        default="", repr=False, metadata={"variable": _PREFIX + "SMTP_URL", "parse": config_urls.smtp_url}
+    )
+    mail_from: str = _setting(_PREFIX + "MAIL_FROM", _address, "")
     data_dir: Path = _setting(_PREFIX + "DATA_DIR", Path, lambda: default_folder(Path.cwd()))
     broker_tls_verify: bool = _setting(_PREFIX + "BROKER_TLS_VERIFY", _boolean, True)
     enable_shell: bool = _setting(_PREFIX + "ENABLE_SHELL", _boolean, False)

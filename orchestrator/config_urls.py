@@ -41,6 +41,23 @@ def broker_url(text: str, *, verify_tls: bool = True) -> str:
     raise ValueError(f"'{scheme}://' is not a broker this can use; give {_BROKER_EXAMPLE}")
 
 
+_SMTP_EXAMPLE = "smtp://user:password@host:587, smtps://... or smtp://host:25?tls=none"
+
+
+def smtp_url(text: str) -> str:
+    """The URL of a mail server: `smtp` (TLS is begun after the greeting, unless `?tls=none`) or `smtps` (from the first
+    byte). Raises `ValueError` with a sentence that does not repeat the URL."""
+    scheme, rest = _scheme(text, _SMTP_EXAMPLE)
+    if scheme not in ("smtp", "smtps"):
+        raise ValueError(f"'{scheme}://' is not a mail server; give {_SMTP_EXAMPLE}")
+    parts = _split("x" + rest)
+    if not parts.hostname:
+        raise ValueError(f"names no host; give {_SMTP_EXAMPLE}")
+    if parts.query not in ("", "tls=none", "tls=starttls") or (parts.query and scheme == "smtps"):
+        raise ValueError(f"has a query that means nothing here; give {_SMTP_EXAMPLE}")
+    return scheme + rest
+
+
 def psql_url(url: str) -> str:
     """A database URL as psql and other programs take it."""
     return url.replace("postgresql+psycopg2://", "postgresql://", 1)

@@ -27,6 +27,7 @@ from orchestrator.store import workers
 from orchestrator.store.db import connect_alone
 from orchestrator.store.notify import Ear
 from orchestrator.transport import COORDINATE
+from workers.alarm import Alarm
 from workers.announce import Announcer, this_process
 from workers.ended import traced
 from workers.listen import Listener
@@ -124,6 +125,9 @@ class CoordinatingScheduler(Scheduler):
 
     def __init__(self, app: Celery, lazy: bool = False, **kwargs: Any) -> None:
         self._coordinator = None if lazy else Coordinator(app.conf[CONFIG])
+        self._alarm = None if lazy else Alarm(app.conf[CONFIG])
+        if self._alarm is not None:
+            self._alarm.start()
         super().__init__(app, lazy=lazy, **kwargs)
 
     @property
@@ -148,6 +152,9 @@ class CoordinatingScheduler(Scheduler):
 
     def close(self) -> None:
         """Called once by the signal handler and once at the end."""
+        alarm, self._alarm = self._alarm, None
+        if alarm is not None:
+            alarm.stop()
         coordinator, self._coordinator = self._coordinator, None
         if coordinator is not None:
             coordinator.stop()

@@ -74,7 +74,8 @@ class Transport(Protocol):
 class Settings:
     """The engine's knobs; times in seconds. Each is an `ORCHESTRATOR_*` variable (config.py).
 
-    `documents` bounds what may be registered; `max_depth` how deep runs start runs, which start runs.
+    `documents` bounds what may be registered; `max_depth` how deep runs start runs, which start runs. `public_url`:
+    where the web interface is, for links in alerts; `alert_hosts`: where their webhooks may go; none named: anywhere.
     """
 
     app: str = "default"
@@ -88,6 +89,8 @@ class Settings:
     celery_timeout: float = 3600.0
     max_depth: int = 8
     documents: Limits = LIMITS
+    public_url: str = ""
+    alert_hosts: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

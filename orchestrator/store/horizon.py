@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, text
 
-Mark = Literal["metric_mark", "trace_mark"]
+Mark = Literal["alert_mark", "metric_mark", "trace_mark"]
 # An id may be taken a moment before its transaction is known as one that writes.
 _MARGIN = 10_000
 _XIDS = 1 << 32
@@ -29,10 +29,15 @@ _MARK = "SELECT counted_xid, low_event, mark_xid, mark_event FROM {mark} FOR UPD
 _BEGUN = "SELECT EXISTS (SELECT FROM {mark})"
 _BEGIN = """
 INSERT INTO {mark} (one, counted_xid, low_event, mark_xid, mark_event)
-VALUES (true, :horizon, :low, :next, :low) ON CONFLICT DO NOTHING
+VALUES (true, :horizon, :low, :next, :low) ON CONFLICT (one) DO UPDATE SET counted_xid = excluded.counted_xid,
+  low_event = excluded.low_event, mark_xid = excluded.mark_xid, mark_event = excluded.mark_event
 """
 _TO = "SET counted_xid = :horizon, low_event = :low, mark_xid = :mark_xid, mark_event = :mark_event"
-_MOVE = {"metric_mark": text(f"UPDATE metric_mark {_TO}"), "trace_mark": text(f"UPDATE trace_mark {_TO}")}
+_MOVE = {
+    "alert_mark": text(f"UPDATE alert_mark {_TO}"),
+    "metric_mark": text(f"UPDATE metric_mark {_TO}"),
+    "trace_mark": text(f"UPDATE trace_mark {_TO}"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +55,32 @@ def next_portion(conn: Connection, mark: Mark, most: int) -> Portion | None:
     None while another looks, at the first look, with which it begins, and when more than `most` have come, or the
     database was restored elsewhere and counts its transactions anew: what came before that is passed over.
     """
-    held = conn.execute(text(_MARK.format(mark=mark))).first()
-    now = conn.execute(_NOW).one()
-    low = max(now.last - _MARGIN, 0)
+    held = hold(conn, mark)
     if held is None:
         if not conn.execute(text(_BEGUN.format(mark=mark))).scalar_one():
-            begin = text(_BEGIN.format(mark=mark))
-            conn.execute(begin, {"horizon": now.horizon, "low": low, "next": now.next})
+            begin(conn, mark)
         return None
-    whole = now.horizon >= held.counted_xid and now.last - held.low_event <= most
-    conn.execute(_MOVE[mark], _moved(held, now, low, whole))
+    return move(conn, mark, held, most)
+
+
+def begin(conn: Connection, mark: Mark) -> None:
+    """Look from now on."""
+    now = conn.execute(_NOW).one()
+    values = {"horizon": now.horizon, "low": max(now.last - _MARGIN, 0), "next": now.next}
+    conn.execute(text(_BEGIN.format(mark=mark)), values)
+
+
+def hold(conn: Connection, mark: Mark) -> Row[Any] | None:
+    """The mark, for the rest of the transaction; None while somebody else has it, or when there is none."""
+    return conn.execute(text(_MARK.format(mark=mark))).first()
+
+
+def move(conn: Connection, mark: Mark, held: Row[Any], most: int | None = None) -> Portion | None:
+    """What `next_portion` gives, with the mark in hand; without `most` however many there are."""
+    now = conn.execute(_NOW).one()
+    many = most is not None and now.last - held.low_event > most
+    whole = now.horizon >= held.counted_xid and not many
+    conn.execute(_MOVE[mark], _moved(held, now, max(now.last - _MARGIN, 0), whole))
     return Portion(held.low_event, held.counted_xid, now.horizon - held.counted_xid) if whole else None
 
 

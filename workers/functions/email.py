@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import smtplib
-import ssl
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
@@ -12,8 +10,7 @@ from typing import Any
 from orchestrator.context import AttemptContext
 from orchestrator.errors import Fail
 from orchestrator.functions import function
-
-_TLS = ("starttls", "tls", "none")
+from workers.mail import TLS, MailServer, connected
 
 
 @function(name="email.send")
@@ -39,8 +36,8 @@ def send(
     `tls`: `starttls` (port 587), `tls` from the first byte (port 465), or `none` (port 25). The message id is the
     same for every attempt of a step, so that a mail sent twice can be told from two.
     """
-    if tls not in _TLS:
-        raise Fail(f"`tls` must be one of {', '.join(_TLS)}, not '{tls}'")
+    if tls not in TLS:
+        raise Fail(f"`tls` must be one of {', '.join(TLS)}, not '{tls}'")
     if text is None and html is None:
         raise Fail("give `text`, `html` or both")
     message = _message(sender, _list(to), _list(cc), subject, text, html)
@@ -48,9 +45,7 @@ def send(
         message[name] = value
     domain = sender.rpartition("@")[2].rstrip("> ") or "localhost"
     message["Message-ID"] = f"<{ctx.idempotency_key.replace(':', '.')}@{domain}>" if ctx else make_msgid(domain=domain)
-    with _connect(host, port, tls, timeout) as server:
-        if username is not None:
-            server.login(username, password or "")
+    with connected(MailServer(host, port, tls, username, password), timeout) as server:
         refused = server.send_message(message, sender, [*_list(to), *_list(cc), *_list(bcc)])
     return {"message_id": str(message["Message-ID"]), "refused": sorted(refused)}
 
@@ -74,12 +69,3 @@ def _message(
     elif html is not None:
         message.set_content(html, subtype="html")
     return message
-
-
-def _connect(host: str, port: int | None, tls: str, timeout: float) -> smtplib.SMTP:
-    if tls == "tls":
-        return smtplib.SMTP_SSL(host, port or 465, timeout=timeout, context=ssl.create_default_context())
-    server = smtplib.SMTP(host, port or (587 if tls == "starttls" else 25), timeout=timeout)
-    if tls == "starttls":
-        server.starttls(context=ssl.create_default_context())
-    return server

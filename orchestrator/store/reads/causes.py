@@ -52,15 +52,20 @@ class Causes:
 
 
 # By the index of stopped runs: the history is not read. Those that are part of another run fail with that one.
-_FAILED = """
+_SHOWN = """
 SELECT r.id, r.revision_id, r.workflow_id, r.app_id, r.created_at, r.finished_at, w.name AS workflow, a.name AS app,
   coalesce(r.error ->> 'type', '') AS type, r.error ->> 'step' AS step,
   left(split_part(coalesce(r.error ->> 'message', ''), E'\\n', 1), 300) AS line
-FROM (
-  SELECT * FROM workflow_runs WHERE status = 'failed' AND id >= CAST(:low AS uuid) AND finished_at >= :since
-    AND parent_run_id IS NULL {of_app} ORDER BY id DESC LIMIT :limit
-) r JOIN workflows w ON w.id = r.workflow_id JOIN apps a ON a.id = r.app_id ORDER BY r.id DESC
+FROM ({which}) r JOIN workflows w ON w.id = r.workflow_id JOIN apps a ON a.id = r.app_id ORDER BY r.id DESC
 """
+_FAILED = _SHOWN.format(
+    which="""
+  SELECT * FROM workflow_runs WHERE status = 'failed' AND id >= CAST(:low AS uuid) AND finished_at >= :since
+    AND parent_run_id IS NULL {of_app} ORDER BY id DESC LIMIT :limit"""
+)
+_AMONG = text(
+    _SHOWN.format(which="SELECT * FROM workflow_runs WHERE status = 'failed' AND id = ANY(CAST(:ids AS uuid[]))")
+)
 _INPUTS = text("SELECT id, input FROM workflow_runs WHERE id = ANY(CAST(:ids AS uuid[]))")
 
 
@@ -71,14 +76,23 @@ def list_causes(conn: Connection, since: datetime, *, app: str | None = None, li
         values["app"] = find_app(conn, app).id
     of_app = "" if app is None else "AND app_id = CAST(:app AS uuid)"
     rows = conn.execute(text(_FAILED.format(of_app=of_app)), values).all()
+    causes = _by_cause(conn, rows[:MOST_RUNS], limit)
+    return Causes(causes, min(len(rows), MOST_RUNS), len(rows) > MOST_RUNS)
+
+
+def causes_among(conn: Connection, run_ids: Sequence[str], limit: int) -> Sequence[Cause]:
+    """Why those of these runs failed that are failed now, the cause of the newest first."""
+    return _by_cause(conn, conn.execute(_AMONG, {"ids": list(run_ids)}).all(), limit)
+
+
+def _by_cause(conn: Connection, rows: Sequence[Row[Any]], limit: int) -> Sequence[Cause]:
     groups: dict[tuple[str, ...], list[Row[Any]]] = {}
-    for row in rows[:MOST_RUNS]:
+    for row in rows:
         key = (str(row.workflow_id), str(row.app_id), row.type, _VARIABLE.sub("#", row.line))
         groups.setdefault(key, []).append(row)
     shown = list(groups.values())[:limit]
     lines = _shown_lines(conn, [group[0] for group in shown])
-    causes = [_cause(group, lines[str(group[0].id)]) for group in shown]
-    return Causes(causes, min(len(rows), MOST_RUNS), len(rows) > MOST_RUNS)
+    return [_cause(group, lines[str(group[0].id)]) for group in shown]
 
 
 def _shown_lines(conn: Connection, newest: Sequence[Row[Any]]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, text
@@ -36,6 +37,18 @@ def list_late(conn: Connection, *, app: str | None = None, limit: int = 10) -> l
         }
         for row in rows
     ]
+
+
+_AMONG = text(f"""
+SELECT r.id, r.status, CAST(extract(epoch FROM orchestrator_now() - r.created_at) AS float8) AS age
+FROM workflow_runs r WHERE r.id = ANY(CAST(:ids AS uuid[])) AND {_OPEN} ORDER BY r.id LIMIT :limit
+""")
+
+
+def open_among(conn: Connection, run_ids: Sequence[str], limit: int) -> list[dict[str, Any]]:
+    """Those of these runs that are open, the oldest first: `run_id`, `status`, `age` in seconds."""
+    rows = conn.execute(_AMONG, {"ids": list(run_ids), "limit": limit})
+    return [{"run_id": str(row.id), "status": row.status, "age": row.age} for row in rows]
 
 
 _STEP = """

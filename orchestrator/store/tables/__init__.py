@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.store.tables.alerts import alert_deliveries, alert_mark, alert_rules, alert_runs, alerts
 from orchestrator.store.tables.base import metadata, one_of
 from orchestrator.store.tables.children import workflow_children
 from orchestrator.store.tables.definitions import apps, groups, packs, workflow_revisions, workflows
@@ -26,6 +27,11 @@ from orchestrator.store.tables.tokens import api_tokens
 __all__ = [
     "HOLDS_SLOTS",
     "WAITS_FOR_SLOTS",
+    "alert_deliveries",
+    "alert_mark",
+    "alert_rules",
+    "alert_runs",
+    "alerts",
     "api_tokens",
     "apps",
     "audit_log",
