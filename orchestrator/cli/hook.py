@@ -68,7 +68,7 @@ def create(
     template = read_input(given, "--input")
     spec = HookSpec(workflow, event, run, GITHUB if github else TIMED, template, idempotency_key)
     with open_engine(need=("database",)) as engine:
-        _tell(verbs.create_hook(engine, _seal(), name, spec, app=app, actor=actor()), as_json)
+        _tell(verbs.create_hook(engine, read_seal(), name, spec, app=app, actor=actor()), as_json)
 
 
 @hook.command("list")
@@ -128,7 +128,7 @@ def disable(which: str, app: str | None, as_json: bool) -> None:
 def rotate(which: str, app: str | None, as_json: bool) -> None:
     """Give a hook a new secret; the old one signs nothing any more."""
     with open_engine(need=("database",)) as engine:
-        _tell(verbs.rotate_hook(engine, _seal(), which, app=app, actor=actor()), as_json)
+        _tell(verbs.rotate_hook(engine, read_seal(), which, app=app, actor=actor()), as_json)
 
 
 @hook.command()
@@ -154,7 +154,7 @@ def _switch(which: str, app: str | None, enabled: bool, as_json: bool) -> None:
         click.echo(f"hook '{clean(which)}' is {'enabled' if enabled else 'disabled'}")
 
 
-def _seal() -> Seal:
+def read_seal() -> Seal:
     """With the key of the settings; else of the `orchestrator up` whose data folder this is."""
     config = Config.from_env(need=())
     return Seal(config.secret_key or DataFolder(config.data_dir).read("secret_key"))

@@ -11,8 +11,10 @@ from werkzeug.routing import Rule
 
 from orchestrator.config import Config
 from orchestrator.domain.roles import Role
+from orchestrator.services.alert_rules import delete_rule, set_rule
 from orchestrator.services.apps import set_app
 from orchestrator.services.schedules import create_schedule, delete_schedule
+from orchestrator.services.seal import Seal
 from orchestrator.store.db import Database
 from tests.web.conftest import signed_in
 from tests.web.stage import ORDER, Stage
@@ -85,6 +87,18 @@ def test_a_viewer_does_nothing_whatever_is_sent(app: Flask, stage: Stage, module
     for rule in pages:
         assert viewer.post(_path(rule, stage.waiting), headers=_csrf(viewer)).status_code == 403, rule.rule
     assert stage.hands.status(stage.waiting) == "running"
+
+
+def test_alerts_of_another_app_and_of_all_are_not_there(stranger: FlaskClient, stage: Stage) -> None:
+    given = {"kinds": ["run_failed"], "emails": ["a@x.example"]}
+    for name, app in (("ours alone", "default"), ("about all", "*")):
+        id = set_rule(stage.hands.engine, Seal(None), name, given, app=app).id
+        assert name not in stranger.get("/alerts").text
+        for path in (f"/alerts/rule?id={id}", f"/alerts/act?id={id}&verb=test", f"/alerts/delete?id={id}"):
+            assert stranger.get(path).status_code == 404
+        for path in (f"/alerts/act?id={id}&verb=pause", f"/alerts/delete?id={id}", f"/alerts/edit?id={id}"):
+            assert stranger.post(path, headers=_csrf(stranger)).status_code == 404
+        delete_rule(stage.hands.engine, id)
 
 
 def test_schedules_of_another_app_are_not_there(stranger: FlaskClient, stage: Stage) -> None:

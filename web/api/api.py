@@ -13,6 +13,7 @@ from flask_smorest.utils import prepare_response
 
 from orchestrator.config import Config
 from web.api.acts import acts
+from web.api.alerts import alerts
 from web.api.apps import apps
 from web.api.audit import audit
 from web.api.bulk import bulk
@@ -50,6 +51,7 @@ NOUNS: tuple[Noun, ...] = (
     bulk,
     signals,
     schedules,
+    alerts,
     functions,
     workers,
     pools,

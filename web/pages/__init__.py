@@ -5,6 +5,9 @@ from __future__ import annotations
 from flask import Flask
 
 from web.pages.acts import acts
+from web.pages.alert_acts import alert_acts
+from web.pages.alert_form import alert_form
+from web.pages.alerts import alerts
 from web.pages.approvals import approvals
 from web.pages.audit import audit
 from web.pages.bulk import bulk
@@ -30,7 +33,8 @@ from web.pages.workflows import workflows
 _RUNS = (runs, bulk, run, step, values, acts, compare)
 _WORKFLOWS = (workflows, workflow, starter, editor)
 _SCHEDULES = (schedules, schedule_acts, schedule_form)
-PAGES = (home, *_RUNS, *_WORKFLOWS, *_SCHEDULES, approvals, pools, workers, audit, tokens)
+_ALERTS = (alerts, alert_acts, alert_form)
+PAGES = (home, *_RUNS, *_WORKFLOWS, *_SCHEDULES, *_ALERTS, approvals, pools, workers, audit, tokens)
 
 
 def install_pages(app: Flask) -> None:

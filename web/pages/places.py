@@ -26,6 +26,7 @@ PLACES = (
     Place("Runs", "runs.index", "runs", "r", ("run", "step", "acts", "compare", "bulk")),
     Place("Workflows", "workflows.index", "workflows", "w", ("workflow", "starter", "editor")),
     Place("Schedules", "schedules.index", "schedules", "s", ("schedule_acts", "schedule_form")),
+    Place("Alerts", "alerts.index", "warning", "l", ("alert_acts", "alert_form")),
     Place("Approvals", "approvals.index", "approvals", "a"),
     Place("Pools & queues", "pools.index", "pools", "p"),
     Place("Workers", "workers.index", "workers", "o"),

@@ -16,7 +16,7 @@ from tests.integration.cli.conftest import take_queued
 from tests.web.api.conftest import Api
 
 NOUNS = ("functions", "workers", "pools", "packs", "apps", "audit", "tokens", "hooks")
-ELSEWHERE = ("schedules", "retention")  # whose contracts are in files of their own
+ELSEWHERE = ("schedules", "retention", "alerts")  # whose contracts are in files of their own
 HAND = WorkerInfo("hand", "worker", "here", 7, ("default", "*"), 4, "prefork", "1.0")
 
 
