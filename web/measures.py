@@ -9,6 +9,7 @@ from typing import Any
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from orchestrator.domain.alerts import Severity
 from orchestrator.domain.states import RUN_OPEN, RUN_TERMINAL
 from orchestrator.store.measured import Measure
 from orchestrator.store.reads.metrics import Gauges
@@ -31,6 +32,7 @@ def measures(
         yield from _queues(gauges)
         yield from _pools(gauges)
         yield from _schedules(gauges, counts)
+        yield from _alerts(gauges)
         yield from _processes(gauges)
         yield from of_processes(measured)
 
@@ -99,9 +101,19 @@ def _schedules(gauges: Gauges, counts: Counts) -> Iterator[Metric]:
     yield _counter("orchestrator_schedule_fires", told, (*_OF_RUN, "result"), sorted(fires.items()))
 
 
+def _alerts(gauges: Gauges) -> Iterator[Metric]:
+    open_ones = [((str(severity),), gauges.alerts.get(severity, 0)) for severity in Severity]
+    yield _gauge("orchestrator_alerts_open", "Alerts that last, by severity.", ("severity",), open_ones)
+    waiting = [((name,), gauges.deliveries.get(name, 0)) for name in ("failing", "waiting")]
+    told = "Messages of alerts on their way (waiting), and those of them whose last attempt failed (failing)."
+    yield _gauge("orchestrator_alert_messages", told, ("state",), waiting)
+
+
 def _processes(gauges: Gauges) -> Iterator[Metric]:
     alive = [((kind,), gauges.alive.get(kind, 0)) for kind in ("beat", "worker")]
     yield _gauge("orchestrator_processes", "Processes seen within 30 seconds, by kind.", ("kind",), alive)
+    told = "Coordinators that hear at once of what is ready without a broker; the others hear at their next tick."
+    yield _gauge("orchestrator_coordinators_listening", told, (), [((), gauges.listening)])
     known = [] if gauges.coordinator_age is None else [((), gauges.coordinator_age)]
     told = "How long ago a coordinator said, after a tick, that it lives, which each does every few seconds."
     yield _gauge("orchestrator_coordinator_age_seconds", told, (), known)

@@ -8,16 +8,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import Any
-
-from sqlalchemy import Row
 
 from orchestrator.bootstrap import make_engine
 from orchestrator.config import Config
 from orchestrator.data_folder import DataFolder
 from orchestrator.domain.alerts import Channel
 from orchestrator.errors import Locked, Troubled, Unreachable
-from orchestrator.services.deliver_alerts import Undelivered, claim_deliveries, note_failed, note_sent, opened
+from orchestrator.services.deliver_alerts import Claimed, Undelivered, claim_deliveries, note_failed, note_sent, opened
 from orchestrator.services.seal import Seal
 from orchestrator.services.watch_alerts import Watch, watch
 from orchestrator.store.alert_deliveries import wanted
@@ -82,12 +79,12 @@ class Alarm:
             for row in claim_deliveries(self._engine, room):
                 self._begin(row)
 
-    def _begin(self, row: Row[Any]) -> None:
+    def _begin(self, row: Claimed) -> None:
         sender = threading.Thread(target=self._send, args=(row,), name="orchestrator-alert", daemon=True)
         self._sending.add(sender)
         sender.start()
 
-    def _send(self, row: Row[Any]) -> None:
+    def _send(self, row: Claimed) -> None:
         """One attempt, and what came of it."""
         try:
             try:
@@ -104,7 +101,7 @@ class Alarm:
             self._sending.discard(threading.current_thread())
             self._woken.set()
 
-    def _hand_over(self, row: Row[Any]) -> None:
+    def _hand_over(self, row: Claimed) -> None:
         delivery = opened(row, self._seal, self._config.secrets, self._config.alert_hosts)
         if delivery.channel is Channel.WEBHOOK:
             post(delivery)

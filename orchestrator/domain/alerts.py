@@ -146,4 +146,4 @@ def describe_rule(kinds: Sequence[str], late: int | None, stuck: int) -> str:
         Kind.SCHEDULE_LATE: "a schedule is late",
         Kind.SCHEDULE_ERROR: "a schedule cannot start its run",
     }
-    return ", ".join(words[kind] for kind in Kind if kind in kinds)
+    return "; ".join(words[kind] for kind in Kind if kind in kinds)

@@ -138,7 +138,10 @@ def one_rule(conn: Connection, which: str, app: str | None) -> Row[Any]:
 
 
 def _owner(conn: Connection, engine: Engine, app: str | None) -> Owner | None:
-    return None if app == ALL_APPS else workflows.find_owner(conn, app or engine.settings.app, None)
+    """A rule may be the first that the configured app has."""
+    if app is None:
+        return workflows.ensure_app(conn, engine.settings.app)
+    return None if app == ALL_APPS else workflows.find_owner(conn, app, None)
 
 
 def _create(

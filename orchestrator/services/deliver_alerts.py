@@ -15,6 +15,7 @@ from orchestrator.services.engine import Engine
 from orchestrator.services.seal import Seal
 from orchestrator.store import alert_deliveries
 
+Claimed = Row[Any]  # a message that this process is to send
 LEASE_SECONDS = 60.0  # more than an attempt takes
 GIVEN_UP_SECONDS = 86_400.0
 _FIRST_WAIT, _LONGEST_WAIT = 10.0, 3600.0
@@ -44,13 +45,13 @@ class Delivery:
     secret: str | None
 
 
-def claim_deliveries(engine: Engine, limit: int) -> Sequence[Row[Any]]:
+def claim_deliveries(engine: Engine, limit: int) -> Sequence[Claimed]:
     """What is to be sent now, for this process alone."""
     with engine.db.transaction() as conn:
         return alert_deliveries.claim(conn, limit, LEASE_SECONDS)
 
 
-def opened(row: Row[Any], seal: Seal, secrets: Mapping[str, str], hosts: Sequence[str]) -> Delivery:
+def opened(row: Claimed, seal: Seal, secrets: Mapping[str, str], hosts: Sequence[str]) -> Delivery:
     """A claimed delivery with what is needed to send it; raises `Undelivered`."""
     url = _opened(row.url, seal, secrets) if row.channel == Channel.WEBHOOK else None
     if row.channel == Channel.WEBHOOK:
@@ -77,13 +78,13 @@ def _opened(stored: str | None, seal: Seal, secrets: Mapping[str, str]) -> str |
     return found
 
 
-def note_sent(engine: Engine, row: Row[Any]) -> None:
+def note_sent(engine: Engine, row: Claimed) -> None:
     """It has arrived."""
     with engine.db.transaction() as conn:
         alert_deliveries.note_sent(conn, row.id, row.attempts)
 
 
-def note_failed(engine: Engine, row: Row[Any], error: Exception) -> None:
+def note_failed(engine: Engine, row: Claimed, error: Exception) -> None:
     """It has not; it is tried again, or given up."""
     told = str(error) if isinstance(error, Undelivered | OrchestratorError) else type(error).__name__
     refused = isinstance(error, Undelivered) and error.refused

@@ -39,11 +39,11 @@ class Seal:
         try:
             return self._with_key().decrypt(sealed).decode()
         except InvalidToken as error:
-            raise Unsealed("a hook's secret was stored under another SECRET_KEY: rotate it") from error
+            raise Unsealed("the secret was stored under another SECRET_KEY: give it a new one") from error
 
     def _with_key(self) -> Fernet:
         if self._fernet is None:
-            raise Conflict("hooks need SECRET_KEY, the same for all processes: their secrets are encrypted with it")
+            raise Conflict("this needs SECRET_KEY, the same for all processes: what is secret is encrypted with it")
         return self._fernet
 
 

@@ -34,6 +34,17 @@ FROM workers GROUP BY kind
 """)
 
 
+_ALERTS = text("""
+SELECT k.severity, count(l.id) AS open FROM alert_rules k JOIN alerts l ON l.rule_id = k.id AND l.closed_at IS NULL
+GROUP BY 1 ORDER BY 1
+""")
+_DELIVERIES = text("""
+SELECT count(*) AS waiting, count(error) AS failing FROM alert_deliveries WHERE due_at IS NOT NULL
+""")
+_LISTENING = text(f"""
+SELECT count(*) FROM workers WHERE listening AND stopped_at IS NULL
+  AND seen_at > orchestrator_now() - make_interval(secs => {_ALIVE_SECONDS})
+""")
 _SCHEDULES = text(f"""
 SELECT {", ".join(f"count(*) FILTER (WHERE {so}) AS {name}" for name, so in STANDINGS.items())} FROM schedules s
 """)
@@ -50,7 +61,8 @@ WHERE k.count > 0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 class Gauges:
     """How things stand. `coordinator_age`: seconds since a beat process was heard of; None: never.
 
-    `schedules`: how many are so; `fires`: rows of name, app, workflow, counted, of the schedules there are.
+    `schedules`: how many are so; `fires`: rows of name, app, workflow, counted, of the schedules there are; `alerts`:
+    how many are open, by severity; `deliveries`: messages `waiting`, and those of them that are `failing`.
     """
 
     open_runs: Mapping[str, int]
@@ -63,6 +75,9 @@ class Gauges:
     now: Any
     schedules: Mapping[str, int] = field(default_factory=dict)
     fires: Sequence[Any] = ()
+    alerts: Mapping[str, int] = field(default_factory=dict)
+    deliveries: Mapping[str, int] = field(default_factory=dict)
+    listening: int = 0
 
 
 def read_gauges(conn: Connection) -> Gauges:
@@ -81,4 +96,7 @@ def read_gauges(conn: Connection) -> Gauges:
         now=conn.execute(text("SELECT orchestrator_now()")).scalar_one(),
         schedules=dict(conn.execute(_SCHEDULES).one()._mapping),
         fires=conn.execute(_FIRES).all(),
+        alerts={row.severity: row.open for row in conn.execute(_ALERTS)},
+        deliveries=dict(conn.execute(_DELIVERIES).one()._mapping),
+        listening=conn.execute(_LISTENING).scalar_one(),
     )

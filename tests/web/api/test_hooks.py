@@ -205,7 +205,7 @@ def test_a_hook_starts_a_workflow_that_is_there(api: Api) -> None:
 
 def test_a_secret_that_cannot_be_read_is_said_so(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     hook = Hook(api)
-    for key, told in (("y" * 16, "rotate it"), (PASSING + "x" * 16, "SECRET_KEY"), (None, "SECRET_KEY")):
+    for key, told in (("y" * 16, "give it a new one"), (PASSING + "x" * 16, "SECRET_KEY"), (None, "SECRET_KEY")):
         monkeypatch.setitem(api.checked.app.extensions, "orchestrator.seal", Seal(key))
         answer = hook.call()
         assert (answer.status_code, told in answer.text) == (409, True)
