@@ -6,7 +6,6 @@ import difflib
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -86,48 +85,14 @@ def _options(text: str) -> Mapping[str, Any]:
     return found
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
-
-
 def _modules(text: str) -> tuple[str, ...]:
-    modules = _names(text)
+    modules = config_urls.names(text)
     for module in modules:
         if not all(part.isidentifier() for part in module.split(".")):
             raise ValueError(f"'{module}' is not a module name (write them as package.module, separated by commas)")
         if module.partition(".")[0] == _WORKERS:
             raise ValueError(f"'{module}': `{_WORKERS}` is a package of the orchestrator, so give yours another name")
     return modules
-
-
-def _origins(text: str) -> tuple[str, ...]:
-    origins = _names(text)
-    for origin in origins:
-        if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
-            raise ValueError(
-                f"'{origin}' is not an origin (write them as https://host:port, separated by commas; * is any)"
-            )
-    return origins
-
-
-def _public_url(text: str) -> str:
-    if not re.fullmatch(r"https?://[^/\s@?#]+(/[^\s?#]*)?", text):
-        raise ValueError(f"'{text}' is not the address of the web interface (write it as https://host/path)")
-    return text.rstrip("/")
-
-
-def _hosts(text: str) -> tuple[str, ...]:
-    hosts = _names(text)
-    for host in hosts:
-        if not re.fullmatch(r"(\*\.)?[A-Za-z0-9._-]+", host):
-            raise ValueError(f"'{host}' is not a host's name (write them as hooks.example.com or *.example.com)")
-    return hosts
-
-
-def _address(text: str) -> str:
-    if not re.fullmatch(r"[^@\s<>,;]+@[^@\s<>,;]+", text):
-        raise ValueError(f"'{text}' is not a plain address (somebody@example.com)")
-    return text
 
 
 def _app(text: str) -> str:
@@ -162,7 +127,7 @@ class Config:
     port: int = _setting("PORT", _count(least=1, most=65535), 8000)
     app: str = _setting(_PREFIX + "APP", _app, "default")
     functions: tuple[str, ...] = _setting(_PREFIX + "FUNCTIONS", _modules, ())
-    queues: tuple[str, ...] = _setting(_PREFIX + "QUEUES", _names, ("default",))
+    queues: tuple[str, ...] = _setting(_PREFIX + "QUEUES", config_urls.names, ("default",))
     concurrency: int = _setting(_PREFIX + "CONCURRENCY", _count(least=1), _cpus)
     pool_size: int = _setting(_PREFIX + "POOL_SIZE", _count(least=1), 5)
     lease_seconds: float = _setting(_PREFIX + "LEASE_SECONDS", _seconds(least=0.5), 15.0)
@@ -195,19 +160,19 @@ class Config:
     max_depth: int = _setting(_PREFIX + "MAX_DEPTH", _count(least=0, most=100), 8)
     api_rate: float = _setting(_PREFIX + "API_RATE", _rate, 1000.0)
     api_streams: int = _setting(_PREFIX + "API_STREAMS", _count(least=0), 16)
-    cors_origins: tuple[str, ...] = _setting(_PREFIX + "CORS_ORIGINS", _origins, ())
+    cors_origins: tuple[str, ...] = _setting(_PREFIX + "CORS_ORIGINS", config_urls.origins, ())
     proxies: int = _setting(_PREFIX + "PROXIES", _count(least=0, most=10), 0)
     metrics_open: bool = _setting(_PREFIX + "METRICS_OPEN", _boolean, False)
     log_level: str = _setting(_PREFIX + "LOG_LEVEL", log_level, "INFO")
     log_format: str = _setting(_PREFIX + "LOG_FORMAT", log_format, "text")
     access_log: bool = _setting(_PREFIX + "ACCESS_LOG", _boolean, False)
-    public_url: str = _setting(_PREFIX + "PUBLIC_URL", _public_url, "")
+    public_url: str = _setting(_PREFIX + "PUBLIC_URL", config_urls.public_url, "")
     alert_seconds: float = _setting(_PREFIX + "ALERT_SECONDS", _seconds(least=0.1), 5.0)
-    alert_hosts: tuple[str, ...] = _setting(_PREFIX + "ALERT_HOSTS", _hosts, ())
+    alert_hosts: tuple[str, ...] = _setting(_PREFIX + "ALERT_HOSTS", config_urls.hosts, ())
     smtp_url: str = field(
         default="", repr=False, metadata={"variable": _PREFIX + "SMTP_URL", "parse": config_urls.smtp_url}
     )
-    mail_from: str = _setting(_PREFIX + "MAIL_FROM", _address, "")
+    mail_from: str = _setting(_PREFIX + "MAIL_FROM", config_urls.address, "")
     data_dir: Path = _setting(_PREFIX + "DATA_DIR", Path, lambda: default_folder(Path.cwd()))
     broker_tls_verify: bool = _setting(_PREFIX + "BROKER_TLS_VERIFY", _boolean, True)
     enable_shell: bool = _setting(_PREFIX + "ENABLE_SHELL", _boolean, False)

@@ -58,6 +58,45 @@ def smtp_url(text: str) -> str:
     return scheme + rest
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Texts separated by commas, each once."""
+    return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
+
+
+def origins(text: str) -> tuple[str, ...]:
+    """Origins of pages, `https://host:port` separated by commas; raises `ValueError`."""
+    found = names(text)
+    for origin in found:
+        if origin != "*" and not re.fullmatch(r"https?://[^/\s]+", origin):
+            raise ValueError(
+                f"'{origin}' is not an origin (write them as https://host:port, separated by commas; * is any)"
+            )
+    return found
+
+
+def public_url(text: str) -> str:
+    """The address of the web interface, without a slash at its end; raises `ValueError`."""
+    if not re.fullmatch(r"https?://[^/\s@?#]+(/[^\s?#]*)?", text):
+        raise ValueError(f"'{text}' is not the address of the web interface (write it as https://host/path)")
+    return text.rstrip("/")
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    """Names of hosts, `*.` for all below one, separated by commas; raises `ValueError`."""
+    found = names(text)
+    for host in found:
+        if not re.fullmatch(r"(\*\.)?[A-Za-z0-9._-]+", host):
+            raise ValueError(f"'{host}' is not a host's name (write them as hooks.example.com or *.example.com)")
+    return found
+
+
+def address(text: str) -> str:
+    """A plain address of e-mail; raises `ValueError`."""
+    if not re.fullmatch(r"[^@\s<>,;]+@[^@\s<>,;]+", text):
+        raise ValueError(f"'{text}' is not a plain address (somebody@example.com)")
+    return text
+
+
 def psql_url(url: str) -> str:
     """A database URL as psql and other programs take it."""
     return url.replace("postgresql+psycopg2://", "postgresql://", 1)

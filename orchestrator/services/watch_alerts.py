@@ -67,7 +67,6 @@ def watch(engine: Engine, state: Watch) -> bool:
         _follow(look, (Kind.QUEUE_STUCK,), _queues)
         _follow(look, OF_SCHEDULES, _schedules)
         _tell(look)
-        alert_deliveries.forget_old(conn)
     return True
 
 

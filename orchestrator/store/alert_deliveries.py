@@ -11,9 +11,6 @@ from orchestrator.ids import new_id
 from orchestrator.store.db import Database
 from orchestrator.store.transition import as_text
 
-KEPT_SECONDS = 30 * 86_400  # what has ended is shown for so long
-_FORGOTTEN = 1_000  # at a look
-
 _ADD = text("""
 INSERT INTO alert_deliveries (id, rule_id, alert_id, channel, state, message, due_at)
 VALUES (:id, :rule_id, :alert_id, :channel, :state, CAST(:message AS json), orchestrator_now())
@@ -70,24 +67,6 @@ def note_sent(conn: Connection, id: str, attempts: int) -> None:
 def note_failed(conn: Connection, id: str, attempts: int, error: str, wait: float | None) -> None:
     """This attempt has not; the next is in `wait` seconds, or (None) there is none."""
     conn.execute(_FAILED, {"id": id, "attempts": attempts, "error": error, "wait": wait})
-
-
-_FORGET = text(f"""
-DELETE FROM alert_deliveries WHERE id IN (
-  SELECT id FROM alert_deliveries WHERE due_at IS NULL
-    AND created_at < orchestrator_now() - make_interval(secs => {KEPT_SECONDS}) LIMIT {_FORGOTTEN})
-""")
-_FORGET_ALERTS = text(f"""
-DELETE FROM alerts WHERE id IN (
-  SELECT l.id FROM alerts l WHERE l.closed_at < orchestrator_now() - make_interval(secs => {KEPT_SECONDS})
-    AND NOT EXISTS (SELECT FROM alert_deliveries d WHERE d.alert_id = l.id) LIMIT {_FORGOTTEN})
-""")
-
-
-def forget_old(conn: Connection) -> None:
-    """Remove what has long been sent, and the alerts it was about."""
-    conn.execute(_FORGET)
-    conn.execute(_FORGET_ALERTS)
 
 
 # One statement a look, when there is nothing to do.

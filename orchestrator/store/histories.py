@@ -63,6 +63,23 @@ HISTORIES: Mapping[str, History] = {
               ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED""",
         ),
         History(
+            "alert_deliveries",
+            "messages of alerts that were sent or given up",
+            "alert_deliveries",
+            30 * _DAY,
+            f"""SELECT ctid FROM alert_deliveries WHERE due_at IS NULL AND created_at < {_CUT}
+              ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED""",
+        ),
+        History(
+            "alerts",
+            "alerts that are over and have no message any more",
+            "alerts",
+            30 * _DAY,
+            f"""SELECT l.ctid FROM alerts l WHERE l.closed_at < {_CUT}
+              AND NOT EXISTS (SELECT FROM alert_deliveries d WHERE d.alert_id = l.id)
+              LIMIT :limit FOR UPDATE SKIP LOCKED""",
+        ),
+        History(
             "audit_log",
             "what people did",
             "audit_log",

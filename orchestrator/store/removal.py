@@ -76,6 +76,7 @@ PARTS = (
 STAYS = {
     "schedule_fires.run_id": "what was decided at a fire time: without it a backfill would start it once more",
     "schedules.last_run_id": "a schedule is no history",
+    "alert_runs.run_id": "goes with its alert, for which a run that is gone is neither open nor failed",
     "hook_calls.run_id": "goes by its own time, which is minutes",
     "workflow_runs.rerun_of_id": "a run may outlive the one it repeats",
     "workflow_run_steps.reused_step_id": "the same",

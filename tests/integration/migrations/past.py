@@ -165,12 +165,48 @@ ROWS: Mapping[str, Mapping[str, str]] = {
         "count": "1",
         "reason": "'missed'",
     },
+    "alert_rules": {
+        "id": "id",
+        "name": "'r' || :n",
+        "name_key": "'r' || :n",
+        "app_id": "apps",
+        "kinds": "ARRAY['run_failed']",
+        "severity": "'info'",
+        "stuck_seconds": "300",
+        "group_seconds": "60",
+        "repeat_seconds": "3600",
+        "resolved": "true",
+        "emails": "ARRAY['a@x.example']",
+        "created_by": "'x'",
+        "changed_by": "'x'",
+    },
+    "alerts": {
+        "id": "id",
+        "rule_id": "alert_rules",
+        "kind": "'run_failed'",
+        "what": "'w'",
+        "subject": "'{}'",
+        "total": "1",
+        "unsent": "1",
+        "due_at": "now()",
+    },
+    "alert_runs": {"alert_id": "alerts", "run_id": "workflow_runs"},
+    "alert_deliveries": {
+        "id": "id",
+        "rule_id": "alert_rules",
+        "alert_id": "alerts",
+        "channel": "'email'",
+        "state": "'firing'",
+        "message": "'{}'",
+        "due_at": "now()",
+    },
+    "alert_mark": {"one": "true", "counted_xid": "1", "low_event": "0", "mark_xid": "1", "mark_event": "0"},
     "retention_rules": {"what": "'runs'", "app_key": "'a' || :n", "keep_seconds": "60", "changed_by": "'x'"},
     "retention_turn": {"one": "true", "holder": "'x'", "free_at": "now()"},
     "measured": {"name": "'tick'", "label": "'l' || :n", "counts": "'{1,2}'", "total": "3"},
     "trace_mark": {"one": "true", "counted_xid": "1", "low_event": "0", "mark_xid": "1", "mark_event": "0"},
 }
-_ONLY_ONE = ("metric_mark", "retention_turn", "trace_mark")
+_ONLY_ONE = ("metric_mark", "alert_mark", "retention_turn", "trace_mark")
 _COLUMNS = text("""
 SELECT table_name, column_name FROM information_schema.columns
 WHERE table_schema = 'public' AND table_name <> 'alembic_version'
