@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Row
@@ -41,8 +41,8 @@ class Delivery:
     attempts: int
     age: float
     emails: Sequence[str]
-    url: str | None
-    secret: str | None
+    url: str | None = field(repr=False)
+    secret: str | None = field(repr=False)
 
 
 def claim_deliveries(engine: Engine, limit: int) -> Sequence[Claimed]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
 from sqlalchemy import text
 
-from orchestrator.services.alert_rules import set_rule
+from orchestrator.services.alert_rules import set_rule, try_rule
+from orchestrator.services.deliver_alerts import opened
+from orchestrator.services.hooks import HookSpec, create_hook
 from orchestrator.services.seal import Seal
+from orchestrator.store import alert_deliveries
 from orchestrator.store.reads.alerts import get_rule
-from tests.web.browser import PHONE, Reader
+from orchestrator.store.reads.runs import RunFilters, list_runs
+from tests.support import wait_for
+from tests.web.browser import PHONE, SECRET_KEY, Reader
 from tests.web.stage import MARKUP, Stage
+from workers.post import post
 
 NAME = "on-call #1: 100%"
 URL = "https://hooks.example.com/T0/very-secret-part"
@@ -93,3 +100,23 @@ def test_a_phone_shows_all_of_it_and_a_change_keeps_what_is_not_shown(reader: Re
     page.get_by_role("button", name="Delete it").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     reader.complaints.clear()
+
+
+def test_two_installations_fit_together(reader: Reader, address: str, stage: Stage) -> None:
+    """An alert of the one calls a hook of the other, which starts one run, however often the message is sent."""
+    engine, seal = stage.hands.engine, Seal(SECRET_KEY)
+    spec = HookSpec("note", input={"to": "{{ body.title }}"}, idempotency_key="{{ body.id }}")
+    hook = create_hook(engine, seal, "alarms", spec)
+    given = {"kinds": ["run_failed"], "webhook": f"{address}/api/v1/hooks/{hook.id}", "secret": hook.secret}
+    set_rule(engine, seal, "upstairs", given)
+    try_rule(engine, "upstairs")
+    with engine.db.transaction() as conn:
+        row = alert_deliveries.claim(conn, 9, 60.0)[-1]
+    delivery = opened(row, seal, {}, ())
+    post(delivery)
+    sent_at = int(time.time())
+    wait_for(lambda: int(time.time()) > sent_at, what="the next second, whose signature is another")
+    post(delivery)
+    with engine.db.transaction() as conn:
+        runs = [run["input"] for run in list_runs(conn, RunFilters(workflow="note")).items]
+    assert runs.count({"to": "[test] this is a test of the alert rule 'upstairs'"}) == 1
