@@ -50,7 +50,7 @@ class Ear:
             self._watched.register(self._connection.fileno(), select.POLLIN)
         except DriverError as error:
             self.close()
-            raise Unreachable(f"cannot listen: {error}") from error
+            raise Unreachable(f"cannot listen: {' '.join(str(error).split())}") from error
         except Pooled:
             self.close()
             raise

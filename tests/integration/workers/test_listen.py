@@ -108,7 +108,8 @@ def test_a_listening_connection_that_is_cut_is_made_again(fleet: Fleet) -> None:
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'orchestrator-listen'" + (
         " AND datname = current_database()"
     )
-    wait_for(lambda: fleet.rows(cut), what="the beat listens")
+    wait_for(lambda: "listening: what" in beat.said(), what="the beat listens")
+    assert fleet.rows(cut)
     wait_for(lambda: beat.said().count("listening: what") == 2, what="it listens again")
     assert beat.said().count("not listening") == 1
     assert "Traceback" not in beat.said()
