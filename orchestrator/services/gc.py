@@ -24,7 +24,7 @@ class Collected:
 
     def add(self, portion: Portion) -> None:
         self.rows += portion.rows
-        if portion.history is not None:
+        if portion.history is not None and portion.rows:
             self.histories[portion.history] += portion.rows
         else:
             self.counts.update(portion.counts)

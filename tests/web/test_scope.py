@@ -111,3 +111,20 @@ def test_schedules_of_another_app_are_not_there(stranger: FlaskClient, stage: St
         assert stranger.post(path, headers=_csrf(stranger)).status_code == 404, path
     assert stranger.post(f"/schedules/edit?id={id}", headers=_csrf(stranger)).status_code == 404
     delete_schedule(engine, id)
+
+
+def test_only_an_administrator_deletes_runs(app: Flask, stage: Stage, module_db: Database) -> None:
+    begin = "ffffffff-ffff-7fff-bfff-ffffffffffff"
+    operator = signed_in(app.test_client(), module_db, Role.OPERATOR)
+    given = {"verb": "delete", "run": stage.failed, "after": begin}
+    assert operator.get(f"/runs/bulk?verb=delete&run={stage.failed}").status_code == 403
+    assert operator.post("/runs/bulk", data=given, headers=_csrf(operator)).status_code == 403
+    assert "verb=delete" not in operator.get("/runs").text
+    admin = signed_in(app.test_client(), module_db, Role.ADMIN)
+    assert "verb=delete" in admin.get("/runs").text
+    shown = admin.get(f"/runs/bulk?verb=delete&run={stage.failed}").text
+    assert "Nothing brings them back" in shown
+    waiting = admin.post("/runs/bulk", data=given | {"run": stage.waiting}, headers=_csrf(admin))
+    assert "0 done" in waiting.text
+    assert "1 done" in admin.post("/runs/bulk", data=given, headers=_csrf(admin)).text
+    assert admin.get(f"/runs/{stage.failed}").status_code == 404
