@@ -12,7 +12,8 @@ class Role(Enum):
 
     `viewer` reads. `operator` starts runs, steers them, sends signals, decides approvals, and fires, pauses and
     backfills schedules. `author` registers and deletes workflows, installs packs, and changes pools and schedules.
-    `admin` makes and revokes tokens, changes apps and their groups, and reads the whole audit log.
+    `admin` makes and revokes tokens, changes apps and their groups, deletes runs, says how long they are kept, and
+    reads the whole audit log.
     """
 
     VIEWER = "viewer"
