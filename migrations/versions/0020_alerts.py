@@ -132,6 +132,7 @@ CREATE TABLE alert_mark (
     low_event BIGINT NOT NULL,
     mark_xid BIGINT NOT NULL,
     mark_event BIGINT NOT NULL,
+    ahead BIGINT[] DEFAULT '{}' NOT NULL,
     CONSTRAINT alert_mark_pkey PRIMARY KEY (one),
     CONSTRAINT alert_mark_one_check CHECK (one)
 );

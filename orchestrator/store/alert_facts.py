@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.states import RUN_OPEN
-from orchestrator.store.horizon import OF_PORTION, Portion
+from orchestrator.store.horizon import SINCE, Portion
 from orchestrator.store.tables import one_of
 
 MOST_RUNS = 1_000  # of one workflow that are kept by id at a time
@@ -31,13 +31,25 @@ FROM (
 ) f JOIN workflows w ON w.id = f.workflow_id JOIN apps a ON a.id = f.app_id
 ORDER BY f.rule_id, f.kind, f.workflow_id, f.app_id
 """
+# What is behind the horizon is never looked at again. What is not, is told too, or a transaction that stays open
+# anywhere on the server would keep every alert waiting; it is remembered by its id until the horizon has passed it.
 _ENDED = text(
-    _GROUPED.format(
+    f"""
+WITH told AS MATERIALIZED (
+  SELECT e.id, e.kind, e.run_id, e.at, {SINCE.format("horizon")} AS ahead FROM run_events e
+  WHERE e.id > :low AND e.kind IN ('run.failed', 'run.canceled') AND {SINCE.format("counted")}
+    AND e.id <> ALL (CAST((SELECT m.ahead FROM alert_mark m) AS bigint[]))
+), remembered AS (
+  UPDATE alert_mark SET ahead = ARRAY(
+    SELECT t.id FROM told t WHERE t.ahead UNION ALL
+    SELECT e.id FROM run_events e WHERE e.id = ANY (CAST((SELECT m.ahead FROM alert_mark m) AS bigint[]))
+      AND {SINCE.format("horizon")})
+)"""
+    + _GROUPED.format(
         matched=f"""
     SELECT k.id AS rule_id, replace(e.kind, '.', '_') AS kind, r.workflow_id, r.app_id, e.at, r.id AS run_id
-    FROM run_events e JOIN workflow_runs r ON r.id = e.run_id JOIN workflows w ON w.id = r.workflow_id
-    JOIN alert_rules k ON replace(e.kind, '.', '_') = ANY(k.kinds) AND e.at >= k.created_at AND {_MATCHES}
-    WHERE {OF_PORTION} AND e.kind IN ('run.failed', 'run.canceled')"""
+    FROM told e JOIN workflow_runs r ON r.id = e.run_id JOIN workflows w ON w.id = r.workflow_id
+    JOIN alert_rules k ON replace(e.kind, '.', '_') = ANY(k.kinds) AND e.at >= k.created_at AND {_MATCHES}"""
     )
 )
 _LATE = text(
@@ -62,7 +74,8 @@ ORDER BY r.id LIMIT :limit
 def ended_runs(conn: Connection, portion: Portion) -> Sequence[Row[Any]]:
     """Runs that have failed or were canceled, by rule, kind, workflow and app: `runs`, and the `run_ids` of the newest.
     What an event of a rule's time before its making says is passed over."""
-    return conn.execute(_ENDED, asdict(portion)).all()
+    values = {"low": portion.low, "counted": portion.counted, "horizon": portion.counted + portion.span}
+    return conn.execute(_ENDED, values).all()
 
 
 def open_runs(conn: Connection, after: str, limit: int) -> list[str]:

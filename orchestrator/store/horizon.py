@@ -20,6 +20,9 @@ OF_PORTION = f"""
 e.id > :low AND mod(CAST(CAST(e.xmin AS text) AS bigint) - mod(:counted, {_XIDS}) + {_XIDS}, {_XIDS}) < :span
 """
 
+# Whether `e` is of no transaction before the one whose id is the value of this name.
+SINCE = f"mod(CAST(CAST(e.xmin AS text) AS bigint) - mod(:{{}}, {_XIDS}) + {_XIDS}, {_XIDS}) < {_XIDS // 2}"
+
 _NOW = text("""
 SELECT CAST(CAST(pg_snapshot_xmin(s) AS text) AS bigint) AS horizon,
   CAST(CAST(pg_snapshot_xmax(s) AS text) AS bigint) AS next, (SELECT coalesce(max(id), 0) FROM run_events) AS last

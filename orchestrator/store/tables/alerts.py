@@ -127,7 +127,7 @@ alert_deliveries = Table(
     Index("alert_deliveries_ended_idx", "created_at", postgresql_where=text("due_at IS NULL")),
 )
 
-# Up to where events of runs were looked at: see `metric_mark`.
+# Up to where events of runs were looked at: see `metric_mark`. `ahead`: those beyond it that were, by id.
 alert_mark = Table(
     "alert_mark",
     metadata,
@@ -136,5 +136,6 @@ alert_mark = Table(
     Column("low_event", BigInteger, nullable=False),
     Column("mark_xid", BigInteger, nullable=False),
     Column("mark_event", BigInteger, nullable=False),
+    Column("ahead", ARRAY(BigInteger), nullable=False, server_default="{}"),
     CheckConstraint("one", name="one"),
 )
