@@ -6,6 +6,7 @@ they tell, and sent by others (docs/adr/0027).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,6 +16,7 @@ from sqlalchemy import Connection, Row
 
 from orchestrator.domain.alerts import ENDS, OF_SCHEDULES, Kind, State
 from orchestrator.domain.times import duration
+from orchestrator.errors import OrchestratorError
 from orchestrator.services.alert_message import message_of
 from orchestrator.services.alert_rules import channels_of
 from orchestrator.services.engine import Engine, Rounds
@@ -27,7 +29,8 @@ from orchestrator.store.reads.queue_rows import list_queue_rows
 from orchestrator.store.reads.schedules import schedules_in_trouble
 from orchestrator.store.workflows import name_key
 
-_OPEN_AT_A_LOOK = 2_000  # open runs that are looked at, for being late
+log = logging.getLogger(__name__)
+_OPEN_AT_A_LOOK = alert_facts.MOST_RUNS  # that are looked at, for being late: those that are, are kept by their ids
 _TOLD_AT_A_LOOK = 200
 _MOST_SCHEDULES = 1_000
 _CONFIRMED_SECONDS = 1.0  # a queue is stuck when it is so at two looks
@@ -167,11 +170,21 @@ def _fits(rule: Row[Any], one: Mapping[str, Any]) -> bool:
 def _tell(look: _Look) -> None:
     """Messages that are due. Of what has happened there is one when more has; else nothing came for so long."""
     for one in alerts.due_alerts(look.conn, _TOLD_AT_A_LOOK):
-        if one.kind in ENDS and not one.unsent:
-            alerts.close(look.conn, one.id, "quiet")
-            continue
-        _send(look, one, State.FIRING)
-        alerts.note_sent(look.conn, one.id, look.rules[str(one.rule_id)].repeat_seconds)
+        try:
+            with look.conn.begin_nested():
+                _tell_one(look, one)
+        except OrchestratorError:
+            raise
+        except Exception:  # noqa: BLE001 - one that cannot be told must not keep the others from being told
+            log.exception("alert %s could not be told; it is tried again at the next look", one.id)
+
+
+def _tell_one(look: _Look, one: Row[Any]) -> None:
+    if one.kind in ENDS and not one.unsent:
+        alerts.close(look.conn, one.id, "quiet")
+        return
+    _send(look, one, State.FIRING)
+    alerts.note_sent(look.conn, one.id, look.rules[str(one.rule_id)].repeat_seconds)
 
 
 def _close(look: _Look, one: Row[Any], outcome: str) -> None:

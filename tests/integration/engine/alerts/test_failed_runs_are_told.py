@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from orchestrator.domain.alerts import lines_of, title_of
 from orchestrator.errors import NotFound
+from orchestrator.services.alert_message import message_of
 from orchestrator.services.alert_rules import pause_rule, resume_rule
 from orchestrator.services.apps import set_app
 from orchestrator.services.cancel import cancel
@@ -224,3 +225,22 @@ def test_a_look_that_is_not_committed_is_made_again(
         with pytest.raises(KeyboardInterrupt):
             alarms.look()
     assert said(alarms.look()) == [("run_failed", "firing", 1)]
+
+
+def test_an_alert_that_cannot_be_told_keeps_no_other_from_being_told(
+    hands: Hands, alarms: Alarms, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    alarms.rule("broken")
+    alarms.rule("well")
+    _fail(hands)
+
+    def some_are_broken(engine: Any, conn: Any, rule: Any, *rest: Any) -> dict[str, Any]:
+        if rule.name == "broken":
+            conn.execute(text("SELECT 1 / 0"))
+        return message_of(engine, conn, rule, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("orchestrator.services.watch_alerts.message_of", some_are_broken)
+        assert [message["rule"] for message in alarms.look()] == ["well"]
+    assert "could not be told; it is tried again" in caplog.text
+    assert [message["rule"] for message in alarms.look()] == ["broken"]
