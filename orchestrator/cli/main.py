@@ -57,7 +57,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "blobs": ("orchestrator.cli.blobs", "Look at the blob store, and remove what nothing refers to."),
     "workers": ("orchestrator.cli.workers", "List worker and beat processes."),
     "token": ("orchestrator.cli.token", "Create, list and revoke tokens of the API and the admin pages."),
-    "alert": ("orchestrator.cli.alert", "Tell people and programs of failures: alert rules and their messages."),
+    "alert": (
+        "orchestrator.cli.alert",
+        "Tell people and programs of failures: set, list, test, pause and delete alert rules.",
+    ),
     "hook": ("orchestrator.cli.hook", "Make, list and remove webhooks, which start runs or send events."),
     "schedule": (
         "orchestrator.cli.schedule",

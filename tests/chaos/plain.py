@@ -13,6 +13,6 @@ app = Celery("shop", broker=os.environ.get("REDIS_URL"))
 app.conf.update(task_default_queue=QUEUE, broker_connection_retry_on_startup=True)
 
 
-@app.task(name="shop.sum")
+@app.task(name="shop.sum", shared=False)
 def add(numbers: Sequence[int]) -> int:
     return sum(numbers)

