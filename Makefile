@@ -5,7 +5,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
-JOBS ?= 3
+JOBS ?= 4
 SOAK ?= 10
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
@@ -26,7 +26,7 @@ up: .venv/run.stamp ## start everything here: Postgres, Valkey, worker, coordina
 	@$(BIN)/orchestrator up $(ARGS)
 
 .PHONY: test
-test: check ## the checks and all tests (options: ARGS="-k words", JOBS=3)
+test: check ## the checks and all tests (options: ARGS="-k words", JOBS=4)
 	$(BIN)/pytest -q -n $(JOBS) --dist worksteal $(ARGS)
 
 .PHONY: soak
