@@ -95,7 +95,7 @@ class Alarm:
                 note_failed(self._engine, row, error)
             else:
                 note_sent(self._engine, row)
-        except Unreachable as error:
+        except (Locked, Unreachable) as error:
             log.warning("alert message %s: what came of it could not be stored, so it is sent again: %s", row.id, error)
         finally:
             self._sending.discard(threading.current_thread())

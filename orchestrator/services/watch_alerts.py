@@ -47,11 +47,17 @@ class Watch:
 class _Look:
     engine: Engine
     conn: Connection
-    rules: Mapping[str, Row[Any]]
+    rules: dict[str, Row[Any]]
 
     def of(self, kind: Kind) -> list[Row[Any]]:
         """The rules about this."""
         return [rule for rule in self.rules.values() if kind in rule.kinds]
+
+    def rule(self, id: Any) -> Row[Any]:
+        """One of them, or one that was made or resumed since they were read."""
+        if str(id) not in self.rules:
+            self.rules.update(_rules(self.conn))
+        return self.rules[str(id)]
 
 
 def watch(engine: Engine, state: Watch) -> bool:
@@ -60,9 +66,9 @@ def watch(engine: Engine, state: Watch) -> bool:
         held = hold(conn, MARK)
         if held is None:
             return False
-        look = _Look(engine, conn, {str(rule.id): rule for rule in active_rules(conn)})
+        look = _Look(engine, conn, _rules(conn))
         portion = move(conn, MARK, held)
-        if portion is not None and any(look.of(kind) for kind in ENDS):
+        if portion is not None:  # also without a rule about them: what is passed over now is told to none
             _note_runs(look, alert_facts.ended_runs(conn, portion))
         if look.of(Kind.RUN_LATE):
             _note_runs(look, _late(conn, state.rounds))
@@ -71,6 +77,10 @@ def watch(engine: Engine, state: Watch) -> bool:
         _follow(look, OF_SCHEDULES, _schedules)
         _tell(look)
     return True
+
+
+def _rules(conn: Connection) -> dict[str, Row[Any]]:
+    return {str(rule.id): rule for rule in active_rules(conn)}
 
 
 def _late(conn: Connection, rounds: Rounds) -> Sequence[Row[Any]]:
@@ -82,7 +92,7 @@ def _late(conn: Connection, rounds: Rounds) -> Sequence[Row[Any]]:
 def _note_runs(look: _Look, rows: Sequence[Row[Any]]) -> None:
     for row in rows:
         subject = {"app": row.app, "workflow": row.workflow}
-        wait = look.rules[str(row.rule_id)].group_seconds
+        wait = look.rule(row.rule_id).group_seconds
         what = f"{row.workflow_id}:{row.app_id}"
         ids = [str(id) for id in row.run_ids]
         alerts.note(look.conn, Found(str(row.rule_id), row.kind, what, subject, row.runs, wait, ids))
@@ -184,18 +194,18 @@ def _tell_one(look: _Look, one: Row[Any]) -> None:
         alerts.close(look.conn, one.id, "quiet")
         return
     _send(look, one, State.FIRING)
-    alerts.note_sent(look.conn, one.id, look.rules[str(one.rule_id)].repeat_seconds)
+    alerts.note_sent(look.conn, one.id, look.rule(one.rule_id).repeat_seconds)
 
 
 def _close(look: _Look, one: Row[Any], outcome: str) -> None:
     """Who was told that it is so is told that it is so no more, unless the rule says otherwise."""
     alerts.close(look.conn, one.id, outcome)
-    if outcome == "resolved" and one.sent_at is not None and look.rules[str(one.rule_id)].resolved:
+    if outcome == "resolved" and one.sent_at is not None and look.rule(one.rule_id).resolved:
         _send(look, one, State.RESOLVED)
 
 
 def _send(look: _Look, one: Row[Any], state: State) -> None:
-    rule = look.rules[str(one.rule_id)]
+    rule = look.rule(one.rule_id)
     message = message_of(look.engine, look.conn, rule, one, state)
     for channel in channels_of(rule):
         alert_deliveries.add(look.conn, rule.id, one.id, channel, state, message)

@@ -69,9 +69,10 @@ def note_failed(conn: Connection, id: str, attempts: int, error: str, wait: floa
     conn.execute(_FAILED, {"id": id, "attempts": attempts, "error": error, "wait": wait})
 
 
-# One statement a look, when there is nothing to do.
+# One statement a look, when there is nothing to do. While all rules are paused it is looked too: what happens meanwhile
+# is passed over, and not told when one is resumed.
 _WANTED = """
-SELECT EXISTS (SELECT FROM alert_rules WHERE paused_at IS NULL),
+SELECT EXISTS (SELECT FROM alert_rules),
   EXISTS (SELECT FROM alert_deliveries WHERE due_at IS NOT NULL)
 """
 

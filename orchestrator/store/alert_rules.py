@@ -71,7 +71,7 @@ _NAMES = text("""
 SELECT k.name FROM alert_rules k LEFT JOIN apps a ON a.id = k.app_id
 WHERE CAST(:app AS text) IS NULL OR a.name_key = :app ORDER BY k.name_key LIMIT 2000
 """)
-_ACTIVE = text(f"{_ROW} WHERE k.paused_at IS NULL ORDER BY k.id")
+_ACTIVE = text(f"{_ROW} WHERE k.paused_at IS NULL ORDER BY k.id FOR SHARE OF k")
 
 
 def lock_rules(conn: Connection, which: str, app: str | None) -> Sequence[Row[Any]]:
@@ -93,7 +93,7 @@ def find_rule(conn: Connection, name: str, app: str | None) -> Row[Any] | None:
 
 
 def active_rules(conn: Connection) -> Sequence[Row[Any]]:
-    """All that are not paused."""
+    """All that are not paused, as they stay for the rest of the transaction: who changes one waits for its end."""
     return conn.execute(_ACTIVE).all()
 
 

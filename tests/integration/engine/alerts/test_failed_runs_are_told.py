@@ -19,6 +19,7 @@ from orchestrator.services.retry import retry
 from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
 from orchestrator.store.db import Database
+from orchestrator.store.horizon import move
 from tests.alerting import Alarms, said
 from tests.documents import document, step
 from tests.hands import Hands, together
@@ -191,6 +192,25 @@ def test_a_paused_rule_tells_nothing_of_its_pause(hands: Hands, alarms: Alarms) 
     assert said(alarms.look()) == [("run_failed", "firing", 1)]
     with pytest.raises(NotFound, match="did you mean 'on-call'"):
         pause_rule(hands.engine, "on-cal")
+
+
+def test_rules_are_looked_by_as_they_are_when_the_look_begins_and_new_ones_too(
+    hands: Hands, alarms: Alarms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is made, and a run fails, between two statements of a look; another waits to be paused until it is over."""
+    alarms.rule("first")
+
+    def meanwhile(*args: Any) -> Any:
+        with hands.db.transaction() as conn:
+            locked = "SELECT FROM alert_rules WHERE name = 'first' FOR UPDATE SKIP LOCKED"
+            assert conn.execute(text(locked)).first() is None
+        alarms.rule("second")
+        _fail(hands)
+        return move(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("orchestrator.services.watch_alerts.move", meanwhile)
+        assert sorted(message["rule"] for message in alarms.look()) == ["first", "second"]
 
 
 def test_a_failure_of_a_transaction_that_ends_late_is_not_missed(hands: Hands, alarms: Alarms) -> None:
