@@ -29,8 +29,8 @@ class _Session(socketserver.StreamRequestHandler):
         while line := self.rfile.readline().decode().strip():
             verb = line[:4].upper()
             if verb == "RCPT":
-                refused = "nobody@" in line
-                self.say("550 unknown" if refused else "250 ok")
+                refused = "nobody@" in line or "later@" in line
+                self.say("450 not now" if "later@" in line else "550 unknown" if refused else "250 ok")
                 recipients += [] if refused else [line.partition("<")[2].partition(">")[0]]
             elif verb == "DATA":
                 self.say("354 go on")

@@ -179,11 +179,11 @@ def mail(delivery: Delivery, smtp_url: str, sender: str, seconds: float = ATTEMP
         except smtplib.SMTPResponseException as error:
             raise Undelivered(_answered(error.smtp_code, error.smtp_error), refused=error.smtp_code >= 500) from None
         except smtplib.SMTPRecipientsRefused as error:
-            raise Undelivered(_not_for(error.recipients), refused=True) from None
+            raise _not_for(error.recipients, in_part=False) from None
         except (OSError, smtplib.SMTPException, ValueError) as error:
             raise Undelivered(f"the mail server: {_why(error, cut.over, seconds)}") from None
     if refused:
-        raise Undelivered(_not_for(refused), refused=True)
+        raise _not_for(refused, in_part=True)
 
 
 def mail_of(delivery: Delivery, sender: str) -> EmailMessage:
@@ -214,7 +214,9 @@ def _answered(code: int, said: bytes | str) -> str:
     return one_line(f"the mail server answered {code}: {text}")
 
 
-def _not_for(refused: dict[str, tuple[int, bytes]]) -> str:
-    return "; ".join(
+def _not_for(refused: dict[str, tuple[int, bytes]], *, in_part: bool) -> Undelivered:
+    """Whom the server does not take it for: for good, unless it says of one that it may later."""
+    told = "; ".join(
         one_line(f"{address}: {code} {said.decode(errors='replace')}") for address, (code, said) in refused.items()
     )
+    return Undelivered(told, refused=all(code >= 500 for code, _ in refused.values()), in_part=in_part)

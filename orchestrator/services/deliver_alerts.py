@@ -24,11 +24,14 @@ _LONGEST_ERROR = 500
 
 
 class Undelivered(Exception):
-    """It did not arrive; why, in words without secrets. `refused`: the other side has read it and will not have it."""
+    """It did not arrive; why, in words without secrets. `refused`: the other side has read it and will not have it.
 
-    def __init__(self, message: str, *, refused: bool = False) -> None:
+    `in_part`: it has arrived where it is not refused, and would come there once more with each attempt.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False, in_part: bool = False) -> None:
         super().__init__(message)
-        self.refused = refused
+        self.refused, self.in_part = refused, in_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,14 @@ def note_sent(engine: Engine, row: Claimed) -> None:
 def note_failed(engine: Engine, row: Claimed, error: Exception) -> None:
     """It has not; it is tried again, or given up."""
     told = str(error) if isinstance(error, Undelivered | OrchestratorError) else type(error).__name__
-    refused = isinstance(error, Undelivered) and error.refused
     with engine.db.transaction() as conn:
-        wait = next_wait(row.attempts, row.age, refused=refused)
-        alert_deliveries.note_failed(conn, row.id, row.attempts, told[:_LONGEST_ERROR], wait)
+        alert_deliveries.note_failed(conn, row.id, row.attempts, told[:_LONGEST_ERROR], _wait(row, error))
+
+
+def _wait(row: Claimed, error: Exception) -> float | None:
+    if not isinstance(error, Undelivered):
+        return next_wait(row.attempts, row.age)
+    return None if error.refused and error.in_part else next_wait(row.attempts, row.age, refused=error.refused)
 
 
 def next_wait(attempts: int, age: float, *, refused: bool = False) -> float | None:

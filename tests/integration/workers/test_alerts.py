@@ -16,10 +16,11 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.config import Config
+from orchestrator.domain.alerts import Channel, State
 from orchestrator.domain.signatures import TIMED, check
-from orchestrator.services.alert_rules import set_rule, try_rule
+from orchestrator.services.alert_rules import pause_rule, resume_rule, set_rule, try_rule
 from orchestrator.services.cancel import cancel
-from orchestrator.services.deliver_alerts import next_wait
+from orchestrator.services.deliver_alerts import Delivery, Undelivered, next_wait
 from orchestrator.services.register import register
 from orchestrator.services.start import start
 from orchestrator.store.db import Database
@@ -234,6 +235,41 @@ def test_an_endpoint_that_is_away_gets_all_in_order_when_it_is_back(alarms: Alar
     with serve(port) as back:
         wait_for(lambda: alarm.act() or sum(bool(row.sent_at) for row in alarms.rows()) == 2, what="both are sent")
         assert [body["id"] for body in back.bodies()] == [str(row.id) for row in alarms.rows()]
+
+
+def test_a_mail_that_some_have_is_not_sent_to_them_again(alarms: Alarms, make: Make, sink: Sink) -> None:
+    alarms.rule(webhook=None, emails=["a@x.example", "nobody@x.example"])
+    fails(alarms)
+    (row,) = ended(alarms, make(SMTP_URL=f"smtp://127.0.0.1:{sink.port}?tls=none"))
+    assert (row.error, row.attempts, row.given_up_at is not None) == ("nobody@x.example: 550 unknown", 1, True)
+    assert sink.recipients == [["a@x.example"]]
+
+
+def test_a_mail_that_is_to_be_sent_later_is_no_refusal(sink: Sink) -> None:
+    told: dict[str, Any] = {"state": State.TEST, "rule": "r", "severity": "info", "alert_id": None}
+    message = told | {"causes": [], "details": [], "url": None, "next": []}
+    delivery = Delivery("1", Channel.EMAIL, message, 1, 0.0, ["later@x.example"], None, None)
+    with pytest.raises(Undelivered, match="450 not now") as error:
+        post.mail(delivery, f"smtp://127.0.0.1:{sink.port}?tls=none", "o@x.example")
+    assert not error.value.refused
+
+
+def test_what_fails_while_the_only_rule_is_paused_is_not_told_when_it_is_resumed(
+    alarms: Alarms, make: Make, endpoint: Endpoint
+) -> None:
+    """Also while a transaction stays open somewhere on the server, which began before that."""
+    alarms.rule(webhook=endpoint.url)
+    pause_rule(alarms.hands.engine, "on-call")
+    with alarms.hands.db.transaction() as slow:
+        slow.execute(text("SELECT pg_current_xact_id()"))
+        fails(alarms)
+        make().act()
+        resume_rule(alarms.hands.engine, "on-call")
+        make().act()
+    make().act()
+    assert alarms.rows() == []
+    fails(alarms)
+    assert len(ended(alarms, make())) == 1
 
 
 def test_waits_grow_to_an_hour_and_end_after_a_day_or_after_five_refusals() -> None:
