@@ -43,7 +43,7 @@ class Ended:
                 self._runs.tell()
         except OrchestratorError as error:
             log.warning("ended runs could not be told: %s", error)
-        except Exception:  # noqa: BLE001 - a run that cannot be told keeps no other from it
+        except Exception:  # noqa: BLE001 - the next look goes on
             log.exception("ended runs could not be told")
 
 

@@ -32,14 +32,14 @@ from orchestrator.services.perform import seconds_asked
 _AT_ONCE = 0.05  # seconds: a shorter wait for the next try is not worth another turn
 
 
-def _alone(key: str, number: int) -> AbstractContextManager[object]:
+def _alone(run_id: str, key: str, number: int) -> AbstractContextManager[object]:
     return nullcontext()
 
 
 class Here:
     """Performs the steps of one turn. `around`: what each try of one happens in (orchestrator/tracing)."""
 
-    around: ClassVar[Callable[[str, int], AbstractContextManager[object]]] = staticmethod(_alone)
+    around: ClassVar[Callable[[str, str, int], AbstractContextManager[object]]] = staticmethod(_alone)
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Here:
         if "ctx" not in given and wants_context(call):
             given["ctx"] = self._context(entry, number)
         try:
-            with self._program.inside(entry.key), Here.around(entry.key, number):
+            with self._program.inside(entry.key), Here.around(self._program.history.run_id, entry.key, number):
                 value, _ = storable(call(*args, **given), max_bytes=self._max_bytes)
         except (Stop, AttemptTimeout, AttemptCanceled, KeyboardInterrupt, SystemExit):
             raise  # the turn's end, not the step's

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.states import RUN_OPEN
-from orchestrator.store.horizon import SINCE, Portion
+from orchestrator.store.horizon import HAPPENED_HERE, SINCE, Portion
 from orchestrator.store.tables import one_of
 
 MOST_RUNS = 1_000  # of one workflow that are kept by id at a time
@@ -38,6 +38,7 @@ _ENDED = text(
 WITH told AS MATERIALIZED (
   SELECT e.id, e.kind, e.run_id, e.at, {SINCE.format("horizon")} AS ahead FROM run_events e
   WHERE e.id > :low AND e.kind IN ('run.failed', 'run.canceled') AND {SINCE.format("counted")}
+    AND {HAPPENED_HERE}
     AND e.id <> ALL (CAST((SELECT m.ahead FROM alert_mark m) AS bigint[]))
 ), remembered AS (
   UPDATE alert_mark SET ahead = ARRAY(

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, text
 
+from orchestrator.domain.archive import IMPORTED
+
 Mark = Literal["alert_mark", "metric_mark", "trace_mark"]
 # An id may be taken a moment before its transaction is known as one that writes.
 _MARGIN = 10_000
@@ -22,6 +24,11 @@ e.id > :low AND mod(CAST(CAST(e.xmin AS text) AS bigint) - mod(:counted, {_XIDS}
 
 # Whether `e` is of no transaction before the one whose id is the value of this name.
 SINCE = f"mod(CAST(CAST(e.xmin AS text) AS bigint) - mod(:{{}}, {_XIDS}) + {_XIDS}, {_XIDS}) < {_XIDS // 2}"
+# Whether `e` happened here: a run that is imported brings its events along, and this one comes behind them. It is asked
+# in a scalar subquery, by an index for each event: for an anti-join the planner might read all events.
+HAPPENED_HERE = f"""
+(SELECT i.id FROM run_events i WHERE i.run_id = e.run_id AND i.id > e.id AND i.kind = '{IMPORTED}' LIMIT 1) IS NULL
+"""
 
 _NOW = text("""
 SELECT CAST(CAST(pg_snapshot_xmin(s) AS text) AS bigint) AS horizon,

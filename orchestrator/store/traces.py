@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.codes import DRIVER
 from orchestrator.store.db import Database
-from orchestrator.store.horizon import OF_PORTION, next_portion
+from orchestrator.store.horizon import HAPPENED_HERE, OF_PORTION, next_portion
 
 MOST_EVENTS = 1_000_000
 _MOST_RUNS = 2_000  # of a look
@@ -67,7 +67,7 @@ SELECT e.id, e.kind, e.at, r.id AS run_id, r.root_id, r.parent_step_id, r.parent
 FROM run_events e JOIN workflow_runs r ON r.id = e.run_id JOIN workflow_revisions v ON v.id = r.revision_id
 JOIN workflows w ON w.id = r.workflow_id JOIN apps a ON a.id = r.app_id
 LEFT JOIN workflow_runs o ON o.id = r.rerun_of_id
-WHERE {OF_PORTION} AND e.kind IN {ENDS} ORDER BY e.id LIMIT {_MOST_RUNS}
+WHERE {OF_PORTION} AND e.kind IN {ENDS} AND {HAPPENED_HERE} ORDER BY e.id LIMIT {_MOST_RUNS}
 """)
 
 

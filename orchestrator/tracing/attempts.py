@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from opentelemetry import context, trace
@@ -12,23 +13,26 @@ from opentelemetry.trace import NonRecordingSpan, Span, SpanContext
 
 from orchestrator.domain.definition import Step, StepKind
 from orchestrator.domain.items import index_of, is_item
-from orchestrator.domain.outcome import Outcome, OutcomeKind
+from orchestrator.domain.outcome import ErrorInfo, Outcome, OutcomeKind
 from orchestrator.domain.tracing import attempt_span
+from orchestrator.domain.values import describe_exception
 from orchestrator.errors import OrchestratorError
 from orchestrator.services.claim import Claimed, Prepared
 from orchestrator.services.memory import Memory
 from orchestrator.store.db import Database
+from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 from orchestrator.store.traces import Place, fan_of, place_of
 from orchestrator.tracing.spans import Otel, Trace, fail
 
 _FINE = (OutcomeKind.SUCCEEDED, OutcomeKind.SKIPPED, OutcomeKind.SUSPENDED)
+Hidden = Callable[[], RunSecrets | None]  # the secrets of the run; None while nobody can tell them
 
 
 class AttemptSpan:
     """Current between `enter` and `leave`, told with `finish`."""
 
-    def __init__(self, make: Callable[[], Span]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Span], hidden: Hidden = RunSecrets) -> None:
+        self._make, self._hidden = make, hidden
         self._span: Span | None = None
         self._token: Any = None
         self._ended: int | None = None
@@ -46,16 +50,26 @@ class AttemptSpan:
 
     def finish(self, outcome: Outcome) -> None:
         if self._span is not None:
-            told(self._span, outcome, self._ended)
+            told(self._span, outcome, self._ended, self._hidden)
 
 
-def told(span: Span, outcome: Outcome, ended: int | None) -> None:
+def told(span: Span, outcome: Outcome, ended: int | None, hidden: Hidden) -> None:
     """End the span of an attempt that has come to this."""
     span.set_attribute("orchestrator.outcome", outcome.kind.value)
-    error = outcome.error
-    if outcome.kind not in _FINE:
-        fail(span, *(error.type, error.message, error.traceback) if error else (outcome.kind, "", None), ended)
+    if outcome.kind not in _FINE and span.is_recording():
+        fail(span, *_words(outcome, hidden), ended)
     span.end(ended)
+
+
+def _words(outcome: Outcome, hidden: Hidden) -> tuple[str, str, str | None]:
+    """Type, message and traceback of the error, without secret fields that it echoes."""
+    error = outcome.error
+    if error is None:
+        return outcome.kind.value, "", None
+    secrets = hidden()
+    if secrets is None:
+        return error.type, "", None
+    return error.type, secrets.show(error.message), secrets.show(error.traceback)
 
 
 class Attempts:
@@ -75,23 +89,42 @@ class Attempts:
         if prepared.step.kind is StepKind.CODE:
             return AttemptSpan(lambda: NonRecordingSpan(of.run(claimed.run_id)))
         parent = self._parent(claimed, of)
-        return AttemptSpan(lambda: self._start(claimed, prepared.step, place, of, parent))
+        hidden = partial(self._secrets, claimed.run_id)
+        return AttemptSpan(lambda: self._start(claimed, prepared.step, place, of, parent), hidden)
 
     def refused(self, claimed: Claimed, step: Step, outcome: Outcome) -> None:
         """An attempt that came to its end before its function was called."""
         place, of = self._place(claimed.run_id)
         if of is not None:
-            told(self._start(claimed, step, place, of, self._parent(claimed, of)), outcome, None)
+            span = self._start(claimed, step, place, of, self._parent(claimed, of))
+            told(span, outcome, None, partial(self._secrets, claimed.run_id))
 
     def flush(self) -> None:
         self._otel.flush()
 
     @contextmanager
-    def here(self, key: str, number: int) -> Iterator[None]:
+    def here(self, run_id: str, key: str, number: int) -> Iterator[None]:
         """A step that a workflow's function does itself: told once, for it is done once."""
         given: dict[str, str | int] = {"orchestrator.step": key, "orchestrator.attempt": number}
-        with self._otel.tracer.start_as_current_span(f"step {key}", attributes=given):
-            yield
+        tracer = self._otel.tracer
+        with tracer.start_as_current_span(  # the exception would be told as it is
+            f"step {key}", attributes=given, record_exception=False, set_status_on_exception=False
+        ) as span:
+            try:
+                yield
+            except Exception as error:
+                if span.is_recording():
+                    found = describe_exception(error)
+                    info = ErrorInfo(found["type"], found["message"], found.get("traceback"))
+                    fail(span, *_words(Outcome.failed(info), partial(self._secrets, run_id)))
+                raise
+
+    def _secrets(self, run_id: str) -> RunSecrets | None:
+        try:
+            with self._db.transaction() as conn:
+                return load_secrets(conn, run_id)
+        except OrchestratorError:
+            return None
 
     def _place(self, run_id: str) -> tuple[Place | None, Trace | None]:
         known = self._places.get(run_id)

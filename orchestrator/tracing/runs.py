@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -9,10 +11,13 @@ from typing import Any
 from opentelemetry.trace import Link, Span, SpanContext
 
 from orchestrator.domain.tracing import attempt_span, run_span
+from orchestrator.errors import Troubled, Unreachable
 from orchestrator.store.db import Database
+from orchestrator.store.reads.secrets import RunSecrets, load_secrets
 from orchestrator.store.traces import load_untold, take_ended
 from orchestrator.tracing.spans import Otel, Trace, fail
 
+log = logging.getLogger(__name__)
 _FINE = ("succeeded", "skipped", "canceled")
 
 
@@ -21,17 +26,30 @@ class Runs:
 
     def __init__(self, otel: Otel, db: Database) -> None:
         self._otel, self._db = otel, db
+        self._ended: deque[Any] = deque()  # taken, and to be told
 
     def tell(self) -> int:
-        """Tell what has ended since the last look, of whichever coordinator; how many. Raises `Unreachable`."""
+        """Tell what has ended since the last look, of whichever coordinator; how many. Raises `Unreachable`: the rest
+        is told with the next look."""
         with self._db.transaction() as conn:
-            ended = take_ended(conn)
-        for row in ended:
-            self._tell(row)
-        return len(ended)
+            self._ended.extend(take_ended(conn))
+        told = 0
+        while self._ended:
+            self._tell_one(self._ended[0])
+            self._ended.popleft()
+            told += 1
+        return told
 
     def flush(self) -> None:
         self._otel.flush()
+
+    def _tell_one(self, row: Any) -> None:
+        try:
+            self._tell(row)
+        except Exception as error:  # noqa: BLE001 - a run that cannot be told keeps no other from it
+            if isinstance(error, Unreachable) and not isinstance(error, Troubled):
+                raise
+            log.exception("run %s could not be told as a trace", row.run_id, extra={"run_id": str(row.run_id)})
 
     def _tell(self, row: Any) -> None:
         of = self._otel.trace(str(row.root_id), row.traceparent)
@@ -39,12 +57,14 @@ class Runs:
             return
         with self._db.transaction() as conn:
             attempts = load_untold(conn, row.run_id, row.ended_before)
+            failed = row.error or any(attempt.error for attempt in attempts)
+            secrets = load_secrets(conn, row.run_id) if failed else RunSecrets()
         for attempt in attempts:
-            self._tell_attempt(of, row, attempt)
+            self._tell_attempt(of, row, attempt, secrets)
         status = row.kind.removeprefix("run.")
         span = self._start(of, row, status)
         if row.error and status == "failed":
-            fail(span, row.error.get("type", ""), row.error.get("message", ""), None, _nanos(row.at))
+            fail(span, row.error.get("type", ""), secrets.show(row.error.get("message", "")), None, _nanos(row.at))
         span.end(_nanos(row.at))
 
     def _start(self, of: Trace, row: Any, status: str) -> Span:
@@ -81,7 +101,7 @@ class Runs:
         of = self._otel.trace(str(row.origin_root_id), row.origin_traceparent)
         return [Link(of.run(str(row.rerun_of_id)), {"orchestrator.rerun_of": str(row.rerun_of_id)})]
 
-    def _tell_attempt(self, of: Trace, run: Any, row: Any) -> None:
+    def _tell_attempt(self, of: Trace, run: Any, row: Any, secrets: RunSecrets) -> None:
         given: dict[str, Any] = {
             "orchestrator.run_id": str(run.run_id),
             "orchestrator.workflow": run.workflow,
@@ -98,7 +118,8 @@ class Runs:
         span = self._otel.start(of, span_id, f"step {row.name}", parent, start_time=started, attributes=given)
         if row.outcome not in _FINE:
             error = row.error or {}
-            fail(span, error.get("type", row.outcome), error.get("message", ""), None, _nanos(row.finished_at))
+            message = secrets.show(error.get("message", ""))
+            fail(span, error.get("type", row.outcome), message, None, _nanos(row.finished_at))
         span.end(_nanos(row.finished_at))
 
 

@@ -213,6 +213,17 @@ def test_rules_are_looked_by_as_they_are_when_the_look_begins_and_new_ones_too(
         assert sorted(message["rule"] for message in alarms.look()) == ["first", "second"]
 
 
+def test_what_an_imported_run_brings_along_is_told_to_nobody(hands: Hands, alarms: Alarms) -> None:
+    alarms.rule()
+    (run_id,) = _fail(hands)
+    with hands.db.transaction() as conn:
+        conn.execute(text("INSERT INTO run_events (run_id, kind) VALUES (:id, 'run.imported')"), {"id": run_id})
+    assert alarms.look() == []
+    retry(hands.engine, run_id)
+    _finish(hands)
+    assert said(alarms.look()) == [("run_failed", "firing", 1)]
+
+
 def test_a_failure_of_a_transaction_that_ends_late_is_not_missed(hands: Hands, alarms: Alarms) -> None:
     """It began before others that were looked at already."""
     alarms.rule()
