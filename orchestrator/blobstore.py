@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from orchestrator.config import BLOB_URL, Config
-from orchestrator.errors import BlobGone, BlobsAway, InvalidConfig, Problem
+from orchestrator.errors import BlobGone, BlobsAway, InvalidConfig, OrchestratorError, Problem
 from orchestrator.services.blobs import NO_BLOBS, Blobs
 
 _CHUNK = 1 << 20
@@ -160,7 +160,10 @@ class FileStore:
             if how != "written" and self._is_ours():
                 raise BlobGone(f"blob {path} is not in the store at {self} any more") from error
             raise BlobsAway(f"the blob store at {self} does not hold what was put there: is it mounted?") from error
-        except (BlobGone, BlobsAway, InvalidConfig, GeneratorExit):
+        except (
+            OrchestratorError,
+            GeneratorExit,
+        ):  # of the chunks too: a value that is too large is no trouble of the store
             raise
         except Exception as error:
             told = f"{type(error).__name__}: {error}"

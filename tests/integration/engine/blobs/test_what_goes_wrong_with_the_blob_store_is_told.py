@@ -17,7 +17,14 @@ from orchestrator.blobstore import FileStore, Stored
 from orchestrator.domain.blobs import MARK, Blob
 from orchestrator.domain.retention import Rule
 from orchestrator.domain.values import storable
-from orchestrator.errors import BlobGone, BlobsAway, InvalidDefinition, InvalidInput, UnstorableValue
+from orchestrator.errors import (
+    BlobGone,
+    BlobsAway,
+    ExpressionError,
+    InvalidDefinition,
+    InvalidInput,
+    UnstorableValue,
+)
 from orchestrator.handle import RunHandle
 from orchestrator.services.blobs import Blobs
 from orchestrator.services.check import check
@@ -336,8 +343,14 @@ def test_a_write_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
         yield b"half"
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    def refuses() -> Iterator[bytes]:
+        yield b"half"
+        raise ExpressionError("a list that is too large")
+
     with pytest.raises(BlobsAway, match="No space left"):
         store.write("2026-01-01/a/b.json", breaks())
+    with pytest.raises(ExpressionError, match="too large"):  # no trouble of the store's, which another try may end
+        store.write("2026-01-01/a/b.json", refuses())
     assert files(tmp_path) == []
     assert list(store.find()) == []
     store.write("2026-01-01/a/b.json", [b"1", b"2"])
