@@ -14,6 +14,8 @@ from orchestrator.store.reads.page import iso
 from orchestrator.store.tables import metadata
 
 PORTION = 500
+# Who takes nothing of what is read for so long is not waited for: while the snapshot is open, nothing is cleaned up.
+READER_SECONDS = 300.0
 # Numbered anew where they come in; the workflow is found by its revision, and the app by its name.
 _LEFT_OUT = {
     "workflow_runs": ("workflow_id", "app_id"),
@@ -46,8 +48,9 @@ def _select(kind: str, more: str = "") -> str:
 
 def snapshot(conn: Connection) -> None:
     """From now on the transaction sees the database as it is now, and reads portions in the order of their index: not
-    all rows, sorted, for each."""
+    all rows, sorted, for each. It is broken off when nothing is asked for `READER_SECONDS`."""
     conn.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    conn.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = {round(READER_SECONDS * 1000)}")
     conn.exec_driver_sql("; ".join(f"SET LOCAL enable_{way} = off" for way in ("seqscan", "bitmapscan", "sort")))
 
 

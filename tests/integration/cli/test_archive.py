@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator import testing
+from orchestrator.errors import Unreachable
 from orchestrator.services.coordinate import tick
 from orchestrator.services.export import Exported, export, find_roots
 from orchestrator.services.lines import text_of
@@ -26,6 +27,7 @@ from tests.documents import document, step
 from tests.families import below, start_family
 from tests.integration.cli.conftest import Cli, work_off
 from tests.integration.engine.retention.old import left
+from tests.support import wait_for
 
 SECRET = {"type": "object", "properties": {"card": {"type": "string", "writeOnly": True}}}
 ODD = "line\u2028 and \\u0000 'quotes\" é 日本 🎈 -- ;"
@@ -205,6 +207,28 @@ def test_the_latest_revision_here_stays_the_latest(cli: Cli, exported: Path, els
     elsewhere.start(document(step("more"), name="top"))
     assert cli("workflows", "top", "--json").json["revision"] == 3
     assert elsewhere.status(first) == "running"
+
+
+def test_who_takes_nothing_of_an_export_is_not_waited_for(
+    source: Coders, filled: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.store.archive.READER_SECONDS", 0.05)
+    lines = export(source.db, [filled["top"]], Exported())
+    assert [next(lines)["kind"] for _ in range(3)] == ["archive", "revision", "revision"]
+
+    def open_ones() -> int:
+        with source.db.transaction() as conn:
+            return int(conn.execute(text(_OPEN_SNAPSHOTS)).scalar_one())
+
+    wait_for(lambda: open_ones() == 0, what="Postgres has ended the transaction")
+    with pytest.raises(Unreachable):
+        list(lines)
+
+
+_OPEN_SNAPSHOTS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND state = 'idle in transaction' AND pid <> pg_backend_pid()
+"""
 
 
 def test_exported_runs_are_removed_when_that_is_wanted_unless_they_have_changed(
