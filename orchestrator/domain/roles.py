@@ -10,8 +10,9 @@ from functools import total_ordering
 class Role(Enum):
     """From the least to the most; each may do what those before it may.
 
-    `viewer` reads. `operator` starts runs, steers them, sends signals, decides approvals, and fires, pauses and
-    backfills schedules. `author` registers and deletes workflows, installs packs, and changes pools and schedules.
+    `viewer` reads. `operator` starts runs, steers them, sends signals, decides approvals, fires, pauses and
+    backfills schedules, and tests and pauses alerts. `author` registers and deletes workflows, installs packs, and
+    changes pools, schedules and alerts.
     `admin` makes and revokes tokens, changes apps and their groups, deletes runs, says how long they are kept, and
     reads the whole audit log.
     """
