@@ -11,12 +11,12 @@ import click
 from orchestrator.cli.acting import actor, open_engine
 from orchestrator.cli.alertlines import delivery_lines, rule_lines, rule_page
 from orchestrator.cli.exits import Ended, Exit
-from orchestrator.cli.hook import read_seal
 from orchestrator.cli.listing import show_page
 from orchestrator.cli.options import common, paged
-from orchestrator.cli.output import console, note, print_json, print_lines, width_of
-from orchestrator.cli.schedule import Seconds
+from orchestrator.cli.output import console, note, print_done, print_json, print_lines, width_of
+from orchestrator.cli.seals import read_seal
 from orchestrator.cli.session import open_database
+from orchestrator.cli.spans import SECONDS
 from orchestrator.cli.text import clean
 from orchestrator.domain.alerts import Kind, Severity
 from orchestrator.services.alert_rules import ALL_APPS, delete_rule, pause_rule, resume_rule, set_rule, try_rule
@@ -61,12 +61,10 @@ def list_(app: str | None, severity: str | None, limit: int, after: str | None, 
 @click.option("--workflow", metavar="NAME", help="Of this workflow only; '' for any.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Of runs with this tag only; may be given again.")
 @click.option("--queue", metavar="NAME", help="Of this queue only; '' for any.")
-@click.option(
-    "--late-after", "late_seconds", type=Seconds(), metavar="TIME", help="A run is late that is open so long."
-)
-@click.option("--stuck-after", "stuck_seconds", type=Seconds(), metavar="TIME", help="Of a queue; 10s at least [5min].")
-@click.option("--group", "group_seconds", type=Seconds(), metavar="TIME", help="Gather runs for so long [1min].")
-@click.option("--repeat", "repeat_seconds", type=Seconds(), metavar="TIME", help="Tell again after so long [1h].")
+@click.option("--late-after", "late_seconds", type=SECONDS, metavar="TIME", help="A run is late that is open so long.")
+@click.option("--stuck-after", "stuck_seconds", type=SECONDS, metavar="TIME", help="Of a queue; 10s at least [5min].")
+@click.option("--group", "group_seconds", type=SECONDS, metavar="TIME", help="Gather runs for so long [1min].")
+@click.option("--repeat", "repeat_seconds", type=SECONDS, metavar="TIME", help="Tell again after so long [1h].")
 @click.option("--resolved/--no-resolved", default=None, help="Tell also that it is over [yes].")
 @click.option("--webhook", metavar="URL", help="POST to this URL, or to that of secrets.NAME; '' for none.")
 @click.option("--secret", metavar="TEXT", help="Sign with this, or with secrets.NAME; '' for none.")
@@ -166,7 +164,7 @@ def pause(which: str, app: str | None, reason: str | None, as_json: bool) -> Non
     """Let an alert rule tell nothing until it is resumed."""
     with open_engine(need=("database",)) as engine:
         id = pause_rule(engine, which, app=app, reason=reason, actor=actor())
-    _tell({"id": id, "paused": True}, f"alert '{clean(which)}' is paused", as_json)
+    print_done({"id": id, "paused": True}, f"alert '{clean(which)}' is paused", as_json)
 
 
 @alert.command()
@@ -178,7 +176,7 @@ def resume(which: str, app: str | None, reason: str | None, as_json: bool) -> No
     """Let a paused alert rule tell again, from now on."""
     with open_engine(need=("database",)) as engine:
         id = resume_rule(engine, which, app=app, reason=reason, actor=actor())
-    _tell({"id": id, "paused": False}, f"alert '{clean(which)}' tells again", as_json)
+    print_done({"id": id, "paused": False}, f"alert '{clean(which)}' tells again", as_json)
 
 
 @alert.command()
@@ -190,11 +188,4 @@ def delete(which: str, app: str | None, reason: str | None, as_json: bool) -> No
     """Delete an alert rule with what it has found."""
     with open_engine(need=("database",)) as engine:
         id = delete_rule(engine, which, app=app, reason=reason, actor=actor())
-    _tell({"id": id}, f"alert '{clean(which)}' is deleted", as_json)
-
-
-def _tell(value: dict[str, Any], sentence: str, as_json: bool) -> None:
-    if as_json:
-        print_json(value)
-    else:
-        click.echo(sentence)
+    print_done({"id": id}, f"alert '{clean(which)}' is deleted", as_json)

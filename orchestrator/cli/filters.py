@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 
+from orchestrator.cli.spans import read_span
 from orchestrator.cli.text import clean
 from orchestrator.domain.states import RunStatus
 from orchestrator.domain.where import Where, read_where
 from orchestrator.errors import InvalidInput
 from orchestrator.ids import is_id
 from orchestrator.store.reads import RunFilters
-
-_RELATIVE = re.compile(r"(\d{1,9})(s|min|m|h|d|w)", re.IGNORECASE)
-_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 class When(click.ParamType[datetime]):
@@ -29,11 +26,10 @@ class When(click.ParamType[datetime]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         if isinstance(value, datetime):
             return value
-        relative = _RELATIVE.fullmatch(str(value))
+        ago = read_span(str(value))
         try:
-            if relative:
-                seconds = int(relative[1]) * _UNITS[relative[2].lower()]
-                return datetime.now(UTC) - timedelta(seconds=seconds)
+            if ago is not None:
+                return datetime.now(UTC) - timedelta(seconds=ago)
             return datetime.fromisoformat(str(value)).astimezone()
         except (ValueError, OverflowError):
             self.fail(f"'{clean(str(value))}' is not a time: give 2026-11-29T17:00, or how long ago: 30min, 2h, 7d")

@@ -14,8 +14,9 @@ from orchestrator.cli.marks import word
 from orchestrator.cli.options import common
 from orchestrator.cli.output import console, note, print_json, print_lines
 from orchestrator.cli.preview import agreed_to
-from orchestrator.cli.retention import ENDS, Age
+from orchestrator.cli.retention import ENDS
 from orchestrator.cli.session import open_database
+from orchestrator.cli.spans import SPAN
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean, plural
 from orchestrator.domain.retention import RUNS, Rule
@@ -30,7 +31,7 @@ _COLUMNS = (name_column("WORKFLOW"), Column("APP"), Column("STATUS"), Column("RU
 
 
 @click.command()
-@click.option("--older-than", type=Age(), metavar="AGE", help="Not by the rules: runs that ended so long ago: 30d.")
+@click.option("--older-than", type=SPAN, metavar="AGE", help="Not by the rules: runs that ended so long ago: 30d.")
 @click.option("--workflow", metavar="NAME", help="With --older-than: of this workflow.")
 @click.option("--app", metavar="NAME", help="With --older-than: of this app.")
 @click.option("--status", "statuses", multiple=True, type=click.Choice(ENDS), help="With --older-than: that ended so.")

@@ -12,16 +12,14 @@ from orchestrator.cli.acting import actor, open_engine
 from orchestrator.cli.listing import show_page
 from orchestrator.cli.options import common, paged
 from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.seals import read_seal
 from orchestrator.cli.session import open_database
 from orchestrator.cli.start import read_input
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean, json_line, local, parsed
-from orchestrator.config import Config
-from orchestrator.data_folder import DataFolder
 from orchestrator.domain.signatures import GITHUB, TIMED
 from orchestrator.services import hooks as verbs
 from orchestrator.services.hooks import HookSpec, Secret
-from orchestrator.services.seal import Seal
 from orchestrator.store.reads.hooks import get_hook, list_hooks
 
 _COLUMNS = (
@@ -152,12 +150,6 @@ def _switch(which: str, app: str | None, enabled: bool, as_json: bool) -> None:
         print_json({"id": id, "enabled": enabled})
     else:
         click.echo(f"hook '{clean(which)}' is {'enabled' if enabled else 'disabled'}")
-
-
-def read_seal() -> Seal:
-    """With the key of the settings; else of the `orchestrator up` whose data folder this is."""
-    config = Config.from_env(need=())
-    return Seal(config.secret_key or DataFolder(config.data_dir).read("secret_key"))
 
 
 def _tell(made: Secret, as_json: bool) -> None:

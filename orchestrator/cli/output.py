@@ -41,6 +41,14 @@ def print_json(value: Any) -> None:
     click.echo(_escaped(json.dumps(value, ensure_ascii=False, indent=2)))
 
 
+def print_done(value: Any, sentence: str, as_json: bool) -> None:
+    """What an act has done: as JSON, or as a sentence."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(sentence)
+
+
 def print_json_line(value: Any) -> None:
     """One JSON value on a line of its own, at once: for streams."""
     click.echo(_escaped(json.dumps(value, ensure_ascii=False)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from orchestrator.cli.acting import actor
 from orchestrator.cli.options import common
 from orchestrator.cli.output import console, note, print_json, print_lines, width_of
 from orchestrator.cli.session import open_database
+from orchestrator.cli.spans import SPAN
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean
 from orchestrator.domain.retention import RUNS, Rule
@@ -23,8 +23,6 @@ from orchestrator.services import retention as verbs
 from orchestrator.store.reads.retention import list_rules
 
 ENDS = sorted(status.value for status in RUN_TERMINAL)
-_AGE = re.compile(r"(\d{1,9})(s|min|m|h|d|w)", re.IGNORECASE)
-_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 _COLUMNS = (
     Column("WHAT"),
     name_column("WORKFLOW"),
@@ -33,20 +31,6 @@ _COLUMNS = (
     Column("KEPT", stretches=True),
     Column("BY", gives_way=1),
 )
-
-
-class Age(click.ParamType[int]):
-    """A length of time in seconds, with its unit: 12h, 30d, 8w."""
-
-    name = "age"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = _AGE.fullmatch(str(value))
-        if found is None:
-            self.fail(f"'{clean(str(value))}' is not an age: give 12h, 30d or 8w")
-        return int(found[1]) * _UNITS[found[2].lower()]
 
 
 @click.group()
@@ -82,7 +66,7 @@ def list_(as_json: bool) -> None:
 
 
 @retention.command("set")
-@click.option("--keep", "keep_seconds", type=Age(), metavar="AGE", help="Keep what ended so long ago or later: 30d.")
+@click.option("--keep", "keep_seconds", type=SPAN, metavar="AGE", help="Keep what ended so long ago or later: 30d.")
 @click.option("--newest", "keep_newest", type=int, metavar="N", help="And so many of each workflow, however old.")
 @click.option("--forever", is_flag=True, help="Instead: remove nothing.")
 @_placed

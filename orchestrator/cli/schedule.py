@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -13,10 +12,11 @@ from orchestrator.cli.acting import actor, open_engine
 from orchestrator.cli.filters import When
 from orchestrator.cli.listing import show_page
 from orchestrator.cli.options import common, paged
-from orchestrator.cli.output import console, note, print_json, print_lines, width_of
+from orchestrator.cli.output import console, note, print_done, print_json, print_lines, width_of
 from orchestrator.cli.preview import agreed_to
 from orchestrator.cli.schedulelines import backfilled_lines, fire_lines, schedule_lines, schedule_page, time_lines
 from orchestrator.cli.session import open_database
+from orchestrator.cli.spans import SECONDS
 from orchestrator.cli.start import read_input
 from orchestrator.cli.text import clean, plural
 from orchestrator.domain.firing import Overlap
@@ -26,24 +26,6 @@ from orchestrator.services.schedule_spec import preview
 from orchestrator.services.schedules import delete_schedule, pause_schedule, resume_schedule, set_schedule
 from orchestrator.store.reads.page import iso
 from orchestrator.store.reads.schedules import STANDINGS, get_schedule, list_fires, list_schedules, next_fires
-
-_SPAN = re.compile(r"(\d{1,9})(s|min|m|h|d|w)?", re.IGNORECASE)
-_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
-
-
-class Seconds(click.ParamType[int]):
-    """A length of time, in seconds: 90, 5s, 30min, 12h, 90d."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = _SPAN.fullmatch(str(value))
-        if found is None:
-            self.fail(f"'{clean(str(value))}' is not a length of time: give 90, 5s, 30min, 12h or 7d")
-        return int(found[1]) * _UNITS[(found[2] or "s").lower()]
-
 
 _NAME = click.argument("which", metavar="SCHEDULE")
 _OF_APP = click.option("--app", metavar="NAME", help="Of this app.")
@@ -78,14 +60,14 @@ def list_(
 @click.argument("name", metavar="NAME")
 @click.option("--workflow", metavar="WORKFLOW", help="Start this workflow.")
 @click.option("--cron", metavar="EXPRESSION", help="When: five fields, '30 2 * * mon-fri'.")
-@click.option("--every", "interval_seconds", type=Seconds(), metavar="TIME", help="Instead: each 5s, 15min, 1h.")
+@click.option("--every", "interval_seconds", type=SECONDS, metavar="TIME", help="Instead: each 5s, 15min, 1h.")
 @click.option("--timezone", metavar="ZONE", help="Of the cron expression: Europe/London [default: UTC].")
 @click.option("--input", "given", metavar="JSON|@FILE|-", help="The runs' input; may name {{ fire_at }}.")
 @click.option("--revision", type=click.IntRange(min=1), help="This revision [default: the latest].")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag of the runs; may be given again.")
-@click.option("--catchup", "catchup_seconds", type=Seconds(), metavar="TIME", help="Make up for what is so late [1h].")
+@click.option("--catchup", "catchup_seconds", type=SECONDS, metavar="TIME", help="Make up for what is so late [1h].")
 @click.option("--overlap", type=click.Choice([one.value for one in Overlap]), help="While a run is open [skip].")
-@click.option("--jitter", "jitter_seconds", type=Seconds(), metavar="TIME", help="Start up to so much later [0].")
+@click.option("--jitter", "jitter_seconds", type=SECONDS, metavar="TIME", help="Start up to so much later [0].")
 @click.option("--max-failures", type=click.IntRange(min=0), help="Pause after so many in a row [default: 0, never].")
 @click.option("--paused", is_flag=True, help="Paused from the beginning.")
 @_OF_APP
@@ -178,7 +160,7 @@ def pause(which: str, app: str | None, reason: str | None, as_json: bool) -> Non
     """Let a schedule fire no more until it is resumed."""
     with open_engine(need=("database",)) as engine:
         id = pause_schedule(engine, which, app=app, reason=reason, actor=actor())
-    _tell({"id": id, "paused": True}, f"schedule '{clean(which)}' is paused", as_json)
+    print_done({"id": id, "paused": True}, f"schedule '{clean(which)}' is paused", as_json)
 
 
 @schedule.command()
@@ -190,7 +172,7 @@ def resume(which: str, app: str | None, reason: str | None, as_json: bool) -> No
     """Let a paused schedule fire again, from now on."""
     with open_engine(need=("database",)) as engine:
         id = resume_schedule(engine, which, app=app, reason=reason, actor=actor())
-    _tell({"id": id, "paused": False}, f"schedule '{clean(which)}' fires again", as_json)
+    print_done({"id": id, "paused": False}, f"schedule '{clean(which)}' fires again", as_json)
 
 
 @schedule.command()
@@ -204,7 +186,7 @@ def fire(which: str, force: bool, app: str | None, reason: str | None, as_json: 
     with open_engine() as engine:
         fired = fire_now(engine, which, app=app, force=force, reason=reason, actor=actor())
     told = fired.run_id or "it waits for a run that is open"
-    _tell({"id": fired.id, "fire_at": iso(fired.fire_at), "run_id": fired.run_id}, told, as_json)
+    print_done({"id": fired.id, "fire_at": iso(fired.fire_at), "run_id": fired.run_id}, told, as_json)
 
 
 @schedule.command("backfill")
@@ -259,11 +241,4 @@ def delete(which: str, app: str | None, reason: str | None, as_json: bool) -> No
     """Delete a schedule; its runs go on."""
     with open_engine(need=("database",)) as engine:
         id = delete_schedule(engine, which, app=app, reason=reason, actor=actor())
-    _tell({"id": id}, f"schedule '{clean(which)}' is deleted", as_json)
-
-
-def _tell(value: dict[str, Any], sentence: str, as_json: bool) -> None:
-    if as_json:
-        print_json(value)
-    else:
-        click.echo(sentence)
+    print_done({"id": id}, f"schedule '{clean(which)}' is deleted", as_json)

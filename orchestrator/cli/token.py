@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -15,14 +14,13 @@ from orchestrator.cli.listing import show_page
 from orchestrator.cli.options import common, paged
 from orchestrator.cli.output import note, print_json, width_of
 from orchestrator.cli.session import open_database
+from orchestrator.cli.spans import SPAN
 from orchestrator.cli.table import Column, name_column, table
 from orchestrator.cli.text import clean, local, parsed
 from orchestrator.domain.roles import Role
 from orchestrator.services.tokens import create_token, revoke_token, set_password
 from orchestrator.store.reads import list_tokens
 
-_SPAN = re.compile(r"(\d{1,9})(min|h|d|w)", re.IGNORECASE)
-_UNITS = {"min": 60, "h": 3600, "d": 86400, "w": 604800}
 _COLUMNS = (
     name_column("TOKEN"),
     Column("ROLE"),
@@ -31,18 +29,6 @@ _COLUMNS = (
     Column("EXPIRES", gives_way=2),
     Column("LAST USED", gives_way=1),
 )
-
-
-class Span(click.ParamType[float]):
-    """A length of time, in seconds: 30min, 12h, 90d."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = _SPAN.fullmatch(str(value))
-        if found is None:
-            self.fail(f"'{clean(str(value))}' is not a length of time: give 30min, 12h, 90d or 52w")
-        return float(int(found[1]) * _UNITS[found[2].lower()])
 
 
 @click.group()
@@ -58,7 +44,7 @@ def token() -> None:
 @click.argument("name", metavar="NAME")
 @click.option("--role", type=click.Choice([role.value for role in Role]), required=True, help="What it may do.")
 @click.option("--app", metavar="NAME", help="Only this app (default: every app).")
-@click.option("--expires-in", type=Span(), metavar="TIME", help="Until when it may: 12h, 90d (default: for ever).")
+@click.option("--expires-in", type=SPAN, metavar="TIME", help="Until when it may: 12h, 90d (default: for ever).")
 @click.option("--password", "with_password", is_flag=True, help="Ask for a password to log in with, by NAME.")
 @common
 def create(name: str, role: str, app: str | None, expires_in: float | None, with_password: bool, as_json: bool) -> None:
