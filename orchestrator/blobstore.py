@@ -134,13 +134,13 @@ class FileStore:
                 removed += 1
         return removed
 
-    def find(self, below: str = "") -> Iterator[Stored]:
-        """The files below a folder."""
+    def find(self) -> Iterator[Stored]:
+        """All files."""
         found: Mapping[str, Mapping[str, Any]] = {}
-        with suppress(BlobGone), self._told(below, "listed"):
+        with suppress(BlobGone), self._told("", "listed"):
             files, root = self.open()
             files.invalidate_cache()
-            found = files.find(f"{root}/{below}".rstrip("/"), detail=True)
+            found = files.find(root, detail=True)
         for full, info in found.items():
             path = full.removeprefix(root).lstrip("/")
             if path != _SIGN:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any
 
-from orchestrator.domain.blobs import folder_of, references, run_of
+from orchestrator.domain.blobs import references, run_of
 from orchestrator.errors import BlobsAway
 from orchestrator.services.blobs import Blobs
 from orchestrator.services.engine import Rounds
@@ -40,19 +40,6 @@ class Missing:
     item: int | None
     what: str
     path: str
-
-
-def remove_blobs(blobs: Blobs, run_ids: Iterable[str]) -> int:
-    """Remove all blobs of these runs, whose rows are gone; how many there were. Raises `BlobsAway`."""
-    if blobs.store is None:
-        return 0
-    removed = 0
-    for run_id in run_ids:
-        folder = folder_of(run_id)
-        found = [stored.path for stored in blobs.store.find(folder)]
-        removed += blobs.store.remove(found)
-        _tidy(blobs, found)
-    return removed
 
 
 def remove_paths(blobs: Blobs, paths: Collection[str]) -> None:

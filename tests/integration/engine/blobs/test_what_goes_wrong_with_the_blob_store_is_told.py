@@ -28,7 +28,7 @@ from orchestrator.errors import (
 from orchestrator.handle import RunHandle
 from orchestrator.services.blobs import Blobs
 from orchestrator.services.check import check
-from orchestrator.services.clean_blobs import find_missing, find_orphans, remove_blobs, remove_orphans
+from orchestrator.services.clean_blobs import find_missing, find_orphans, remove_orphans
 from orchestrator.services.coordinate import tick
 from orchestrator.services.delete import delete
 from orchestrator.services.dispatch import dispatch
@@ -161,7 +161,7 @@ def test_every_kind_of_store_gives_back_what_it_was_given(module_db: Database, t
     worker.engine.blobs._kept.texts.clear()
     assert RunHandle(worker.engine, made).output == "x" * 3000
     assert len(list(store.find())) == 2
-    assert remove_blobs(worker.engine.blobs, [run_id, made]) == 2
+    assert store.remove([stored.path for stored in store.find()]) == 2
     assert list(store.find()) == []
 
 
@@ -297,7 +297,7 @@ def test_a_late_writer_changes_nothing(module_db: Database, tmp_path: Path) -> N
     (tmp_path / "notes.txt").write_text("not ours")
     with module_db.transaction() as conn:
         conn.execute(text("DELETE FROM workflow_runs WHERE id = :id"), {"id": run_id})
-    assert remove_blobs(worker.engine.blobs, [run_id]) == 1
+    assert len(list(remove_orphans(module_db, worker.engine.blobs, older=-60))) == 1
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["notes.txt", "orchestrator-blobs"]
 
 
