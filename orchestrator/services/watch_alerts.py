@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -102,7 +103,7 @@ def _close_runs(look: _Look) -> None:
     open_ones = {str(one.id): one for one in alerts.open_alerts(look.conn, (Kind.RUN_FAILED, Kind.RUN_LATE))}
     for id, recovered in alerts.over(look.conn, list(open_ones)).items():
         resolved = recovered or open_ones[id].kind == Kind.RUN_LATE
-        _close(look, open_ones[id], "resolved" if resolved else "quiet")
+        _apart(look, open_ones[id], partial(_close, outcome="resolved" if resolved else "quiet"))
 
 
 def _follow(look: _Look, kinds: Sequence[Kind], find: Callable[[_Look, Sequence[Row[Any]]], Iterator[Found]]) -> None:
@@ -116,7 +117,7 @@ def _follow(look: _Look, kinds: Sequence[Kind], find: Callable[[_Look, Sequence[
         alerts.note(look.conn, found)
     for one in open_ones:
         if (str(one.rule_id), one.kind, one.what) not in still:
-            _close(look, one, "resolved")
+            _apart(look, one, partial(_close, outcome="resolved"))
 
 
 def _queues(look: _Look, open_ones: Sequence[Row[Any]]) -> Iterator[Found]:
@@ -180,13 +181,17 @@ def _fits(rule: Row[Any], one: Mapping[str, Any]) -> bool:
 def _tell(look: _Look) -> None:
     """Messages that are due. Of what has happened there is one when more has; else nothing came for so long."""
     for one in alerts.due_alerts(look.conn, _TOLD_AT_A_LOOK):
-        try:
-            with look.conn.begin_nested():
-                _tell_one(look, one)
-        except OrchestratorError:
-            raise
-        except Exception:  # noqa: BLE001 - one that cannot be told must not keep the others from being told
-            log.exception("alert %s could not be told; it is tried again at the next look", one.id)
+        _apart(look, one, _tell_one)
+
+
+def _apart(look: _Look, one: Row[Any], act: Callable[[_Look, Row[Any]], None]) -> None:
+    try:
+        with look.conn.begin_nested():
+            act(look, one)
+    except OrchestratorError:
+        raise
+    except Exception:  # noqa: BLE001 - one that cannot be told must not keep the others from being told
+        log.exception("alert %s could not be told; it is tried again at the next look", one.id)
 
 
 def _tell_one(look: _Look, one: Row[Any]) -> None:

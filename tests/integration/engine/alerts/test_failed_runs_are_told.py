@@ -263,15 +263,23 @@ def test_an_alert_that_cannot_be_told_keeps_no_other_from_being_told(
 ) -> None:
     alarms.rule("broken")
     alarms.rule("well")
-    _fail(hands)
+    (run_id,) = _fail(hands)
 
     def some_are_broken(engine: Any, conn: Any, rule: Any, *rest: Any) -> dict[str, Any]:
         if rule.name == "broken":
             conn.execute(text("SELECT 1 / 0"))
         return message_of(engine, conn, rule, *rest)
 
-    with monkeypatch.context() as patched:
-        patched.setattr("orchestrator.services.watch_alerts.message_of", some_are_broken)
-        assert [message["rule"] for message in alarms.look()] == ["well"]
-    assert "could not be told; it is tried again" in caplog.text
-    assert [message["rule"] for message in alarms.look()] == ["broken"]
+    def look() -> list[tuple[str, str]]:
+        return [(message["rule"], message["state"]) for message in alarms.look()]
+
+    for state in ("firing", "resolved"):
+        if state == "resolved":
+            BROKEN["now"] = False
+            retry(hands.engine, run_id)
+            _finish(hands)
+        with monkeypatch.context() as patched:
+            patched.setattr("orchestrator.services.watch_alerts.message_of", some_are_broken)
+            assert look() == [("well", state)]
+        assert "could not be told; it is tried again" in caplog.text
+        assert look() == [("broken", state)]
