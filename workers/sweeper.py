@@ -13,7 +13,7 @@ import time
 from orchestrator.errors import Locked
 from orchestrator.ids import new_id
 from orchestrator.services.blobs import NO_BLOBS, Blobs
-from orchestrator.services.gc import Collected, gc
+from orchestrator.services.gc import ENGINE, Collected, gc
 from orchestrator.store.db import Database
 from orchestrator.store.retention import take_turn
 from workers.outage import Outage
@@ -23,7 +23,6 @@ _WORK_SECONDS = 0.1  # then it rests
 _REST_SECONDS = 0.9
 _TURN_SECONDS = 60.0
 _RENEW_SECONDS = 20.0
-_ACTOR = "engine"
 
 
 class Sweeper:
@@ -63,7 +62,7 @@ class Sweeper:
         began = time.monotonic()
         # A lock that somebody holds for long (a table being altered) is for another time.
         try:
-            for so_far in gc(self._db, blobs=self._blobs, actor=_ACTOR):
+            for so_far in gc(self._db, blobs=self._blobs, actor=ENGINE):
                 done = so_far
                 if time.monotonic() - began >= _WORK_SECONDS:
                     if self._stop.wait(_REST_SECONDS) or not self._renewed():

@@ -19,6 +19,7 @@ from orchestrator.services.delete import delete
 from orchestrator.services.gc import gc
 from orchestrator.services.mark import mark
 from orchestrator.services.register import register
+from orchestrator.services.retention import set_rule
 from orchestrator.services.retry import retry
 from orchestrator.services.start import start_many
 from orchestrator.store.db import Database
@@ -130,6 +131,23 @@ def test_a_limit_stops_it_and_what_was_done_is_in_the_audit_log(db: Database, mo
         (entry,) = conn.execute(text("SELECT actor, reason, data FROM audit_log WHERE action = 'gc'"))
     assert (entry.actor, entry.reason, entry.data["runs"]) == ("me", "full disk", 20)
     assert entry.data["by_workflow"] == [{"workflow": "w", "app": "default", "status": "succeeded", "runs": 20}]
+
+
+@pytest.mark.parametrize(("actor", "entries"), [("engine", 0), ("me", 1)])
+def test_that_old_rows_of_histories_go_by_themselves_is_not_in_it(db: Database, actor: str, entries: int) -> None:
+    set_rule(db, Rule("audit_log", keep_seconds=86_400), actor="me")
+    with db.transaction() as conn:
+        conn.execute(text(OLD))
+    (*_, done) = gc(db, [], actor=actor)
+    assert done.histories == {"audit_log": 1}
+    with db.transaction() as conn:
+        assert conn.execute(text("SELECT count(*) FROM audit_log WHERE action = 'gc'")).scalar_one() == entries
+
+
+OLD = """
+INSERT INTO audit_log (at, actor, action, target_kind, target_id)
+VALUES (now() - interval '9 d', 'me', 'start', 'run', 'x')
+"""
 
 
 def test_of_several_coordinators_one_has_the_turn_until_it_is_over(db: Database) -> None:
