@@ -11,10 +11,11 @@ from typing import Any, TextIO
 from celery import signals
 from celery.apps import worker
 
+from orchestrator.domain.masking import Masker
 from orchestrator.jsonline import json_line
 from orchestrator.loglines import JSON, adopt_structlog, make_formatter, to_stream
 from workers.about import facts, name_apps
-from workers.logs import Output, masker
+from workers.logs import Output, hide, masker
 from workers.printed import print_by
 
 # Celery tells of every message it takes and finishes; a step's life is in the database.
@@ -30,9 +31,9 @@ def _say(text: str, stream: TextIO | None = None) -> None:
 class Console:
     """Sets logging up in Celery's place."""
 
-    def __init__(self, level: str, kind: str) -> None:
+    def __init__(self, level: str, kind: str, secrets: Masker) -> None:
         self._level: int = logging.getLevelNamesMapping()[level]
-        self._kind = kind
+        self._kind, self._secrets = kind, secrets
 
     def connect(self) -> None:
         signals.setup_logging.connect(self.on_setup, weak=False)
@@ -49,6 +50,7 @@ class Console:
             logging.getLogger(name).setLevel(max(root.level, logging.WARNING))
 
     def _install(self) -> None:
+        hide(self._secrets)
         handler = to_stream(Output(sys.__stderr__), make_formatter(self._kind, masker, facts))
         logging.getLogger().addHandler(handler)
         adopt_structlog()

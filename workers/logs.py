@@ -259,9 +259,14 @@ def _of_structlog(line: dict[str, Any]) -> str:
     return f"{line.get('event', '')}{pairs}"
 
 
+def hide(secrets: Masker) -> None:
+    """From here on what this process logs is without its secrets."""
+    _process.masker = secrets
+
+
 def install(secrets: Masker) -> None:
     """Begin to capture in this process, which has these secrets. Does no harm twice."""
-    _process.masker = secrets
+    hide(secrets)
     for name in _PRINTED:
         if name not in _process.tees:
             _process.tees[name] = Tee(name, getattr(sys, name))

@@ -8,6 +8,7 @@ from celery import Celery
 from kombu import Exchange, Queue
 
 from orchestrator.config import ALL_QUEUES, Config
+from orchestrator.domain.masking import Masker
 from orchestrator.services.engine import DEFAULT_QUEUE
 from workers import beat, consumer
 from workers.console import Console
@@ -23,7 +24,7 @@ def make_app(config: Config) -> Celery:
     lifecycle = Lifecycle(app, config)
     lifecycle.connect()
     app.steps["consumer"].add(Waking)
-    Console(config.log_level, config.log_format).connect()
+    Console(config.log_level, config.log_format, Masker(config.secrets.values())).connect()
     register_tasks(app, lifecycle)
     return app
 

@@ -120,14 +120,14 @@ def test_text_lines_end_with_what_they_are_about(fleet: Fleet) -> None:
     assert line.endswith(f" shop: logged one [run={run_id} step=one attempt=1 order=one odd={{1, 2}}]")
 
 
-def test_a_beats_lines_are_json_and_name_the_run(fleet: Fleet) -> None:
-    beat = fleet.beat(**JSON)
+def test_a_beats_lines_are_json_name_the_run_and_hide_secrets(fleet: Fleet) -> None:
+    beat = fleet.beat(**JSON, SECRET_PHRASE="the next tick")
     run_id = fleet.start([{"name": "a", "function": "t.add", "input": {"a": 1}}], timeout=0.01)
     with fleet.engine.db.transaction() as conn:
         conn.execute(text("SELECT FROM workflow_run_steps WHERE run_id = :run FOR UPDATE"), {"run": run_id})
-        wait_for(lambda: "left to the next tick" in beat.said())
+        wait_for(lambda: "is left to" in beat.said())
     assert beat.stop() == 0
-    (left, *_) = [line for line in lines_of(beat.said()) if "left to the next tick" in line["event"]]
+    (left, *_) = [line for line in lines_of(beat.said()) if "is left to ***:" in line["event"]]
     assert (left["run_id"], left["level"], left["logger"]) == (run_id, "WARNING", "orchestrator.services.coordinate")
 
 
