@@ -41,8 +41,8 @@ _TRACE = {
     "name": "traceparent",
     "in": "header",
     "required": False,
-    "description": "The span (W3C Trace Context) that starts it: the run belongs to its trace.",
-    "schema": {"type": "string", "maxLength": 500},
+    "description": "The span (W3C Trace Context) that starts it, whose trace the run joins. What is none is ignored.",
+    "schema": {"type": "string"},
 }
 _TAGS = fields.List(Text(most=255), load_default=(), metadata={"description": "In addition to those of the workflow."})
 _REVISION = Count(least=1, load_default=None, allow_none=True, metadata={"description": "Default: the latest."})

@@ -73,6 +73,8 @@ def _ask(operation: Any, mode: GenerationMode, headers: dict[str, str], run_id: 
     def ask(case: Any, there: bool) -> None:
         if {".", ".."} & set((case.path_parameters or {}).values()):
             return  # clients take these out of addresses
+        if any(value in ([], {}, None) for value in (case.query or {}).values()):
+            return  # what is wrong with it is not sent
         streams = case.operation.path.endswith("/stream")  # of a run that goes on, it would not end
         if "run_id" in (case.path_parameters or {}) and (there or streams):
             case.path_parameters["run_id"] = run_id
