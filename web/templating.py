@@ -46,7 +46,7 @@ def install_templating(app: Flask) -> None:
     )
     app.jinja_env.filters.update({one.__name__: one for one in filters})
     app.jinja_env.globals.update(icons=ICONS, places=places, between=between, csrf_token=csrf_token)
-    app.jinja_env.globals["version"] = importlib.metadata.version("orchestrator")
+    app.jinja_env.globals["product_version"] = importlib.metadata.version("orchestrator")
     app.jinja_env.globals.update(can=can, workflow_url=workflow_url, in_order=in_order)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(lambda: {"identity": g.get("identity"), "now_ms": int(time.time() * 1000)})

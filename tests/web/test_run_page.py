@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib import metadata
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -224,6 +225,7 @@ def test_a_run_of_a_function_draws_what_it_has_done_and_grows(reader: Reader, st
     expect(page.locator(".node .name")).to_have_text(names)
     expect(page.locator(".line.success")).to_have_count(1)
     expect(page.locator("#run-head")).to_contain_text("tests.web.coded:sale, version 3")
+    expect(page.locator(".who")).to_contain_text(f"Orchestrator {metadata.version('orchestrator')}")
     page.locator(".node", has_text="charge").click()
     drawer = page.get_by_role("complementary", name="Step")
     expect(drawer).to_contain_text("The function did this itself")
