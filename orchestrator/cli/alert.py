@@ -131,7 +131,7 @@ def deliveries(which: str, app: str | None, limit: int, after: str | None, as_js
 @_OF_APP
 @common
 def test(which: str, app: str | None, as_json: bool) -> None:
-    """Send a message to each channel of a rule, and wait for what comes of it."""
+    """Send a test to each channel of a rule; see what comes of it."""
     with open_engine(need=("database",)) as engine:
         items = _outcome(engine, try_rule(engine, which, app=app, actor=actor()))
     if as_json:

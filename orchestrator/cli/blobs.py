@@ -32,7 +32,10 @@ def blobs() -> None:
 @blobs.command()
 @common
 def check(as_json: bool) -> None:
-    """Say whether everything that runs have put into the blob store is there; exit code 1 when not."""
+    """Say whether all that runs have put away is there.
+
+    Exit code 1 when something is missing in the blob store.
+    """
     with _opened() as (db, store):
         missing = list(find_missing(db, store))
     if as_json:
@@ -50,7 +53,10 @@ def check(as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Remove nothing, and say what would be removed.")
 @common
 def clean_up(hours: float, dry_run: bool, as_json: bool) -> None:
-    """Remove blobs that no run refers to: of removed runs, and of attempts that were never stored."""
+    """Remove blobs that no run refers to.
+
+    They are of removed runs, and of attempts that were never stored.
+    """
     with _opened() as (db, store):
         act = find_orphans if dry_run else remove_orphans
         count, size, paths = _sum(act(db, store, older=hours * 3600), as_json)

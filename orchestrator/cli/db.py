@@ -48,8 +48,11 @@ def upgrade(as_json: bool) -> None:
 @click.option("--blobs", is_flag=True, help="Look too whether what runs have put into the blob store is there.")
 @common
 def check(only_schema: bool, patience: float, limit: int, blobs: bool, as_json: bool) -> None:
-    """Say whether the database is at this version's schema, and whether every open step and every schedule has
-    something that will move it; exit code 1 when not."""
+    """Say whether the schema fits and all that is open will move.
+
+    The database has to be at this version's schema, and every open step and every schedule to have something that
+    will move it; exit code 1 when not.
+    """
     config = Config.from_env(need=("database",))
     state = migrate.check(config.database_url)
     report = _look(config, patience, limit, blobs=blobs) if state.ready and not only_schema else None

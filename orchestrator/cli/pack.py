@@ -97,7 +97,7 @@ def list_(app: str | None, as_json: bool) -> None:
 @click.argument("name", metavar="NAME")
 @common
 def show(name: str, as_json: bool) -> None:
-    """Show a pack with its workflows, for each app or group that has it."""
+    """Show a pack with its workflows, for each that has it."""
     with open_database() as db, db.transaction() as conn:
         packs = list_packs(conn, name=name)
     if as_json:

@@ -23,6 +23,7 @@ from orchestrator.services import retention as verbs
 from orchestrator.store.reads.retention import list_rules
 
 ENDS = sorted(status.value for status in RUN_TERMINAL)
+_CALLS = "hook_calls"  # kept by the times they carry, unless a rule says more
 _COLUMNS = (
     Column("WHAT"),
     name_column("WORKFLOW"),
@@ -61,7 +62,7 @@ def _placed(command: Callable[..., Any]) -> Callable[..., Any]:
 @retention.command("list")
 @common
 def list_(as_json: bool) -> None:
-    """List the rules, the most particular first, and how long histories are kept."""
+    """List the rules, the most particular first; then histories."""
     _show(as_json)
 
 
@@ -121,6 +122,8 @@ def kept(item: Mapping[str, Any]) -> str:
     seconds, newest = item["keep_seconds"], item["keep_newest"]
     if seconds is None and newest is None:
         return "for ever"
+    if item["what"] == _CALLS and not seconds:
+        return "until they are refused"
     parts = [span(seconds)] if seconds is not None else []
     parts += [f"the newest {newest:,}"] if newest is not None else []
     return ", and ".join(parts)

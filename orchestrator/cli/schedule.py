@@ -113,7 +113,7 @@ def show(which: str, app: str | None, as_json: bool) -> None:
 @paged
 @common
 def fires(which: str, app: str | None, limit: int, after: str | None, as_json: bool) -> None:
-    """List what was decided at the fire times of a schedule, latest first."""
+    """List what was decided at its fire times, latest first."""
     with open_database() as db, db.transaction() as conn:
         page = list_fires(conn, which, after, limit, app=app)
     remark = None if page.items else "it has not fired yet"
@@ -212,7 +212,7 @@ def backfill_(
     reason: str | None,
     as_json: bool,
 ) -> None:
-    """Start runs for fire times of the past: those that were missed, or all."""
+    """Start runs for past fire times: the missed ones, or all."""
     wanted = Range(first, until, all_, at_once)
     with open_engine() as engine:
         found = backfill(engine, which, wanted, dry_run=True, app=app)

@@ -78,7 +78,10 @@ def list_(revoked: bool, limit: int, after: str | None, as_json: bool) -> None:
 @click.option("--reason", metavar="TEXT", help="Why, for the audit log.")
 @common
 def revoke(name: str, reason: str | None, as_json: bool) -> None:
-    """Revoke a token: it opens nothing any more, and sessions begun with it end."""
+    """Revoke a token.
+
+    It opens nothing any more, and sessions begun with it end.
+    """
     with open_database() as db:
         id = revoke_token(db, name, reason=reason, actor=actor())
     if as_json:

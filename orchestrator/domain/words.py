@@ -35,6 +35,11 @@ REASONS: dict[Reason, str] = {
 _NAMED = 3
 
 
+def sentence(words: str) -> str:
+    """The words with a full stop, unless they end as a sentence does: a title that somebody wrote may."""
+    return words if words.endswith((".", "?", "!")) else f"{words}."
+
+
 def reason_in_words(reason: str | None) -> str:
     """The words for a stored reason; nothing for none."""
     return REASONS[Reason(reason)] if reason else ""

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from orchestrator.domain.graph import Plan
 from orchestrator.domain.states import RunStatus, StepStatus
 from orchestrator.domain.times import duration
-from orchestrator.domain.words import reason_in_words, waits_for
+from orchestrator.domain.words import reason_in_words, sentence, waits_for
 from orchestrator.services.plans import Plans
 from orchestrator.store.reads import (
     RunNow,
@@ -136,7 +136,7 @@ class _Asked:
             case _S.RUNNING:
                 yield from self._running(step)
             case _S.WAITING:
-                yield f"'{step.name}' {waits_for(step.wait or {}, self.run.now, step.child)}."
+                yield sentence(f"'{step.name}' {waits_for(step.wait or {}, self.run.now, step.child)}")
                 if step.child is not None:
                     yield from self._below(step.child["run_id"])
                 elif self.plan.code and step.position == 0:

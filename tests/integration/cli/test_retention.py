@@ -36,7 +36,9 @@ def test_nothing_is_removed_until_a_rule_says_so(cli: Cli, old: list[str]) -> No
     said = cli("gc")
     assert (said.code, said.out) == (0, "")
     assert "no rule says that runs may go: orchestrator retention set --keep 90d" in said.err
-    assert "so they are kept for ever" in cli("retention", "list").err
+    listed = cli("retention", "list")
+    assert "so they are kept for ever" in listed.err
+    assert "until they are refused" in listed.out
     made = cli("retention", "set", "--keep", "30d", "--newest", "1", "--reason", "law").out
     assert "30 d, and the newest 1" in made
     assert cli("retention", "set", "--workflow", "FAILS", "--forever", "--json").json["items"][0] | {

@@ -127,7 +127,7 @@ def test_waits_say_for_what(db: Database) -> None:
     hands = Hands(db)
     waits: list[tuple[dict[str, Any], str]] = [
         ({"sleep": 600}, "'a' sleeps for another "),
-        ({"wait_for": {"approval": {"title": "Go?"}}}, "'a' waits for a decision: Go?."),
+        ({"wait_for": {"approval": {"title": "Go?"}}}, "'a' waits for a decision: Go?"),
         ({"wait_for": {"event": "e"}}, "'a' waits for event 'e'."),
     ]
     for keys, words in waits:
