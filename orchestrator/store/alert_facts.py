@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from orchestrator.domain.archive import IMPORTED, TAG
 from orchestrator.domain.states import RUN_OPEN
 from orchestrator.store.horizon import HAPPENED_HERE, SINCE, Portion
 from orchestrator.store.tables import one_of
@@ -63,7 +64,9 @@ _LATE = text(
       AND (r.deadline_at + make_interval(secs => :overdue) <= orchestrator_now()
         OR r.created_at + make_interval(secs => k.late_seconds) <= orchestrator_now())
       AND NOT EXISTS (SELECT FROM alert_runs x JOIN alerts l ON l.id = x.alert_id
-        WHERE x.run_id = r.id AND l.rule_id = k.id AND l.kind = 'run_late')"""
+        WHERE x.run_id = r.id AND l.rule_id = k.id AND l.kind = 'run_late')
+      AND NOT ('{TAG}' = ANY (r.tags)
+        AND EXISTS (SELECT FROM run_events i WHERE i.run_id = r.id AND i.kind = '{IMPORTED}'))"""
     )
 )
 _OPEN = text(f"""

@@ -12,17 +12,21 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from orchestrator.domain.archive import IMPORTED
 from orchestrator.store.horizon import OF_PORTION, next_portion
 
 # By the kind of event: what the counter is called in `metric_counts`.
 KINDS = ("run.started", "run.succeeded", "run.failed", "run.canceled", "step.failed", "step.retry", "step.lost")
 MOST_EVENTS = 1_000_000  # that a look goes through; what came before that while nobody looked is not counted
+# A run that is imported brings its events along, in one transaction with that of its import. They are found once for
+# all events, not for each: a run may have many that are counted.
+_HAPPENED_HERE = f"e.xmin NOT IN (SELECT i.xmin FROM run_events i WHERE i.id > :low AND i.kind = '{IMPORTED}')"
 _COUNT = text(f"""
 INSERT INTO metric_counts AS c (name, app, workflow, count)
 SELECT e.kind, coalesce(a.name, ''), coalesce(w.name, ''), count(*)
 FROM run_events e LEFT JOIN workflow_runs r ON r.id = e.run_id LEFT JOIN apps a ON a.id = r.app_id
 LEFT JOIN workflows w ON w.id = r.workflow_id
-WHERE {OF_PORTION} AND e.kind = ANY(CAST(:kinds AS text[]))
+WHERE {OF_PORTION} AND e.kind = ANY(CAST(:kinds AS text[])) AND {_HAPPENED_HERE}
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 ON CONFLICT (name, app, workflow) DO UPDATE SET count = c.count + excluded.count
 """)
