@@ -91,10 +91,14 @@ class FileStore:
             raise
 
     def _sign(self, files: Any, root: str) -> None:
-        if not self._signed:
-            if not files.exists(f"{root}/{_SIGN}"):
-                self._write(files, f"{root}/{_SIGN}", [b"Outputs of an orchestrator's runs.\n"])
-            self._signed = True
+        """A folder may be unmounted while this process goes on: what is written then would lie hidden under it."""
+        if self._signed and not _is(files, _HERE):
+            return
+        if not files.exists(f"{root}/{_SIGN}"):
+            if self._signed:
+                raise FileNotFoundError(_SIGN)
+            self._write(files, f"{root}/{_SIGN}", [b"Outputs of an orchestrator's runs.\n"])
+        self._signed = True
 
     def read(self, path: str) -> Iterator[bytes]:
         """What a file holds, in portions."""

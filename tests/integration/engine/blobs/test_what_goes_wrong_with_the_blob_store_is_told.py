@@ -235,6 +235,8 @@ def test_a_folder_that_is_not_mounted_is_trouble_not_a_loss(module_db: Database,
     (tmp_path / "mount").mkdir()
     with pytest.raises(BlobsAway, match="is it mounted"):
         _ = RunHandle(worker.engine, run_id).output
+    with pytest.raises(BlobsAway, match="is it mounted"):  # or it would lie hidden when the mount is back
+        worker.engine.blobs.put("d/r/x.json", '"x"')
     (tmp_path / "mount").rmdir()
     (tmp_path / "away").rename(tmp_path / "mount")
     assert RunHandle(worker.engine, run_id).output == "x" * 3000
