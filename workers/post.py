@@ -27,6 +27,7 @@ from workers.mail import MailServer, connected
 WAIT_SECONDS = 10.0  # for a connection, and for each answer
 ATTEMPT_SECONDS = 20.0  # for all of it, however slowly the other side answers
 _MOST_READ = 300
+_SHORT = 3  # characters that are no secret
 _NOT_FOR_GOOD = frozenset({408, 425, 429})  # of the statuses that say that the request is at fault
 
 
@@ -134,7 +135,7 @@ def _request(delivery: Delivery, body: bytes) -> Request:
 def _refusal(error: HTTPError, delivery: Delivery) -> Undelivered:
     with error:
         try:
-            said = _hidden(one_line(error.read(_MOST_READ).decode(errors="replace")), delivery)
+            said = _hidden(one_line(error.read(_MOST_READ).decode(errors="ignore")), delivery)
         except (OSError, HTTPException):
             said = ""
     if 300 <= error.code < 400:
@@ -146,13 +147,18 @@ def _refusal(error: HTTPError, delivery: Delivery) -> Undelivered:
 
 
 def _hidden(text: str, delivery: Delivery) -> str:
-    """What others answer, without what of the URL or the secret they may repeat."""
+    """What others answer, without what of the URL or the secret they may repeat, also of one that was cut."""
     parts = urlsplit(delivery.url or "")
     values = [*parts.path.split("/"), *(value for _, value in parse_qsl(parts.query)), delivery.secret or ""]
-    for value in sorted({one for part in values for one in (part, unquote(part))}, key=len, reverse=True):
-        if len(value) > 3:
-            text = text.replace(value, MASK)
-    return text
+    known = {one for part in values for one in (part, unquote(part)) if len(one) > _SHORT}
+    for value in sorted(known, key=len, reverse=True):
+        text = text.replace(value, MASK)
+    return text[: len(text) - max((_begun(value, text) for value in known), default=0)]
+
+
+def _begun(value: str, text: str) -> int:
+    """How much of the value stands at the text's end."""
+    return next((n for n in range(min(len(value), len(text)), _SHORT, -1) if text.endswith(value[:n])), 0)
 
 
 def _why(error: Exception | None, over: bool, seconds: float) -> str:

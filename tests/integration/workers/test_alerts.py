@@ -177,6 +177,7 @@ def test_a_mail_tells_the_same_to_every_address(alarms: Alarms, make: Make, sink
     [
         ([(500, "out of\norder")], "answered 500: out of order"),
         ([(404, "Cannot POST /T0/very-secret-part")], "answered 404: Cannot POST /T0/***"),
+        ([(404, f"{'x' * 290}/T0/very-secret-part")], f"answered 404: {'x' * 290}/T0/"),
         ([(302, "")], "answered 302, a redirect, which is not followed: give the URL it leads to"),
     ],
 )
