@@ -15,6 +15,7 @@ from orchestrator.domain import archive as lines
 from orchestrator.domain.blobs import about, folder_of, has_references
 from orchestrator.domain.build import build
 from orchestrator.domain.graph import make_plan
+from orchestrator.domain.loading.faults import UNSTORABLE
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.ids import is_id
 from orchestrator.services.blobs import NO_BLOBS, Blobs
@@ -95,6 +96,8 @@ class _Import:
                 raise self.fault(f"is not JSON ({error}){cut}") from error
             if (b"blob" in raw or b"\\u00" in raw) and has_references(line):
                 raise self.fault("holds a reference into a blob store, which no export has")
+            if _has_unstorable(raw, line):
+                raise self.fault("holds a character that cannot be stored: NUL, or half of a surrogate pair")
             if not isinstance(line, dict) or not isinstance(line.get("kind"), str):
                 raise self.fault("is not a line of an export of runs")
             if self.number == 1 and line["kind"] != lines.HEAD:
@@ -192,6 +195,8 @@ class _Tree:
             raise self.parent.fault("is a run without id, app, or a revision that comes before it")
         if line.get("root_id") != self.root or not isinstance(line.get("status"), str):
             raise self.parent.fault("is a run that is not of this tree, or in no state")
+        if not isinstance(line.get("idempotency_key", ""), str):
+            raise self.parent.fault("is a run whose idempotency key is no text")
         workflow_id, revision_id = self._placed(revision)
         app_id = self.apps[line["id"]] = unarchive.app_of(self.conn, app, workflow_id)
         row = lines.frozen_run(line, self.now) | {"revision_id": revision_id}
@@ -279,6 +284,8 @@ _ROWS: Mapping[str, Callable[[_Tree, dict[str, Any]], dict[str, Any]]] = {
 }
 # What may lie in the blob store (store/blob_references.py).
 _LARGE = {lines.RUN: ("output",), "step": ("input", "output", "item"), "journal": ("value",)}
+# In the bytes of a line with such a character: as an escape, or a surrogate as itself.
+_SUSPECT = (b"\\u0000", b"\\ud", b"\\uD", b"\xed")
 # Columns that no line says.
 _OWN: Mapping[str, Mapping[str, str]] = {
     lines.RUN: {"workflow_id": "uuid", "app_id": "uuid"},
@@ -289,6 +296,22 @@ _OWN: Mapping[str, Mapping[str, str]] = {
 
 def _is_owner(owner: Mapping[str, Any]) -> bool:
     return owner.get("kind") in ("app", "group") and isinstance(owner.get("name"), str)
+
+
+def _has_unstorable(raw: bytes, line: Any) -> bool:
+    """Which no export has. Most lines have nothing that could be one, and are not looked through."""
+    if not any(part in raw for part in _SUSPECT):
+        return False
+    rest = [line]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest += (*value, *value.values())
+        elif isinstance(value, list):
+            rest += value
+        elif isinstance(value, str) and UNSTORABLE.search(value):
+            return True
+    return False
 
 
 def _no_constant(name: str) -> Any:

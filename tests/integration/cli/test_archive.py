@@ -303,7 +303,9 @@ def test_a_file_that_was_cut_or_changed_names_the_line_and_what_came_before_it_s
     assert "invalid input syntax" in with_line({"position": "DROP TABLE"})
     assert "of a run that does not come before it" in with_line({"run_id": "00000000-0000-0000-0000-000000000000"})
     assert "a revision that comes before it" in with_line({"revision_id": "x"}, run)
-    assert "cannot be" in with_line({"output": "\ud800"})
+    assert "half of a surrogate pair" in with_line({"output": "\ud800"})
+    assert "holds a character that cannot be stored: NUL" in with_line({"app": "a\0b"}, run)
+    assert "whose idempotency key is no text" in with_line({"idempotency_key": [1]}, run)
     assert [item["workflow"] for item in cli("runs", "--json").json["items"]] == ["open"]
     revision = next(n for n, line in enumerate(whole) if '"kind":"revision"' in line and n > ends[0])
     assert "whose document was changed" in with_line({"document": {"name": "x"}}, revision)
