@@ -64,7 +64,7 @@ def upgrade(url: str, *, patience: float = _PATIENCE_SECONDS) -> list[str]:
     second, lets those go on that wait behind it, and tries again. Raises `Unreachable`, and `Locked` after `patience`
     seconds of trying.
     """
-    with _connected(url) as engine, engine.connect() as guard, guard.begin():
+    with _connected(url) as engine, engine.connect() as guard:
         # In a transaction of its own: revisions commit one by one, and PgBouncer may pool by transaction.
         _take_turn(guard)
         with engine.connect() as conn:
@@ -77,8 +77,13 @@ def upgrade(url: str, *, patience: float = _PATIENCE_SECONDS) -> list[str]:
 
 
 def _take_turn(guard: Connection) -> None:
-    """Not by a statement that waits: who builds an index concurrently would wait for that statement."""
+    """Begin the transaction that holds the lock of upgrades.
+
+    Not by a statement that waits, nor by asking again in the same transaction: who builds an index concurrently waits
+    for the end of each transaction that was in a statement when it looked.
+    """
     while not guard.execute(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": _LOCK}).scalar_one():
+        guard.rollback()
         time.sleep(_POLL_SECONDS)
 
 
