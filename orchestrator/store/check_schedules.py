@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, text
 
 from orchestrator.domain.states import RUN_TERMINAL
+from orchestrator.store.check_steps import LATE
 from orchestrator.store.tables import one_of
 
 _NEVER = text("""
@@ -22,18 +23,17 @@ def find_never_due(conn: Connection, limit: int) -> Sequence[Row[Any]]:
 
 
 # A fire time of which nothing is left to be seen moves on to the next one: that is another one, which is not late yet.
-_LATE = "orchestrator_now() - make_interval(secs => :patience)"
 _SOON = text(f"""
 SELECT s.name AS schedule, a.name AS app, f.kind, f.fire_at FROM (
-  SELECT id AS schedule_id, 'schedule_overdue' AS kind, next_fire_at AS fire_at FROM schedules WHERE due_at < {_LATE}
+  SELECT id AS schedule_id, 'schedule_overdue' AS kind, next_fire_at AS fire_at FROM schedules WHERE due_at < {LATE}
   UNION ALL
   SELECT e.schedule_id, 'fire_not_followed', e.fire_at
   FROM schedule_fires e LEFT JOIN workflow_runs r ON r.id = e.run_id
   WHERE e.status = 'started' AND coalesce(r.status, 'canceled') IN {one_of(RUN_TERMINAL)}
-    AND coalesce(r.finished_at, e.decided_at) < {_LATE}
+    AND coalesce(r.finished_at, e.decided_at) < {LATE}
   UNION ALL
   SELECT w.schedule_id, 'fire_not_begun', min(w.fire_at) FROM schedule_fires w
-  WHERE w.status = 'waiting' AND w.decided_at < {_LATE} AND NOT EXISTS (SELECT FROM schedule_fires o
+  WHERE w.status = 'waiting' AND w.decided_at < {LATE} AND NOT EXISTS (SELECT FROM schedule_fires o
     WHERE o.schedule_id = w.schedule_id AND o.status = 'started' AND (o.cause = 'backfill') = (w.cause = 'backfill'))
   GROUP BY w.schedule_id, w.cause = 'backfill'
 ) f JOIN schedules s ON s.id = f.schedule_id JOIN apps a ON a.id = s.app_id

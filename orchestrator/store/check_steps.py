@@ -16,7 +16,7 @@ from orchestrator.store.tables import one_of
 
 _OPEN, _ENDED = one_of(STEP_OPEN), one_of(RUN_TERMINAL)
 # Due times are compared with what lies this far back: until then the coordinator has time.
-_LATE = "orchestrator_now() - make_interval(secs => :patience)"
+LATE = "orchestrator_now() - make_interval(secs => :patience)"
 
 _UNTIL = text(f"""
 SELECT run_id FROM workflow_run_steps WHERE status IN {_OPEN} AND run_id > CAST(:after AS uuid)
@@ -63,11 +63,11 @@ _SURE = f"""CASE
 END"""
 
 _SOON = f"""CASE
-  WHEN s.status = 'ready' AND s.next_attempt_at < {_LATE} THEN 'retry_overdue'
-  WHEN s.status = 'waiting' AND s.wake_at < {_LATE} THEN 'wake_overdue'
-  WHEN s.status = 'running' AND s.lease_expires_at < {_LATE} THEN 'lease_overdue'
-  WHEN s.status = 'running' AND s.attempt_deadline_at + make_interval(secs => :grace) < {_LATE} THEN 'timeout_overdue'
-  WHEN s.status IN ('ready', 'queued') AND s.total_deadline_at < {_LATE} THEN 'total_timeout_overdue'
+  WHEN s.status = 'ready' AND s.next_attempt_at < {LATE} THEN 'retry_overdue'
+  WHEN s.status = 'waiting' AND s.wake_at < {LATE} THEN 'wake_overdue'
+  WHEN s.status = 'running' AND s.lease_expires_at < {LATE} THEN 'lease_overdue'
+  WHEN s.status = 'running' AND s.attempt_deadline_at + make_interval(secs => :grace) < {LATE} THEN 'timeout_overdue'
+  WHEN s.status IN ('ready', 'queued') AND s.total_deadline_at < {LATE} THEN 'total_timeout_overdue'
   WHEN s.status = 'queued' AND r.status = 'paused' THEN 'sent_while_paused'
   WHEN s.items_stop IS NOT NULL OR o.items_stop IS NOT NULL THEN 'items_not_stopped'
   WHEN s.status = 'ready' AND s.next_attempt_at IS NULL AND s.held_at IS NULL AND r.halting IS NULL
@@ -75,7 +75,7 @@ _SOON = f"""CASE
     WHEN s.pool IS NOT NULL AND s.wait IS NULL THEN CASE
       WHEN p.name IS NULL THEN 'pool_missing'
       WHEN p.slots > 0 AND s.slots > p.slots THEN 'pool_too_small' END
-    WHEN s.ready_at < {_LATE}
+    WHEN s.ready_at < {LATE}
       AND NOT EXISTS (SELECT FROM workflow_run_steps q WHERE q.status = 'queued' AND q.queue = s.queue)
       AND NOT EXISTS (SELECT FROM workflow_run_steps q WHERE q.status = 'running' AND q.queue = s.queue)
       THEN 'not_sent' END
