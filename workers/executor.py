@@ -27,6 +27,7 @@ from orchestrator.services.sites import Site
 from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease, Queued
 from orchestrator.tracing.load import Attempts, AttemptSpan
+from workers.appetite import Appetite
 from workers.board import Board
 from workers.durations import Durations
 from workers.guard import Guard
@@ -99,7 +100,7 @@ class Hand:
         self._waiting: deque[Claimed] = deque()
         self._done: list[Done] = []
         self._settling = threading.Lock()
-        self._function = ""  # the one called last
+        self._appetite = Appetite(desk.durations, desk.lease, queue)
 
     def work(self, first: Claimed) -> None:
         """Perform the attempt and what follows it, for as long as a message may take."""
@@ -116,14 +117,13 @@ class Hand:
             self._desk.board.hold([])
 
     def _work(self, first: Claimed) -> None:
-        self._called(first)
-        self._take_more(anything=False)
         while self._waiting:
             self._hold()
             self._perform_some()
-            self._settle()
-            if not self._waiting and self._may_go_on():
-                self._take_more(anything=True)
+            self._linger()
+            looked = self._settle()
+            if not self._waiting and not looked and self._may_go_on():
+                self._take_more()
         if not self._may_go_on():
             _dispatch(self._desk, [self._queue])  # others go on with what is left
 
@@ -134,21 +134,13 @@ class Hand:
         """Go by this attempt's function from here on, if it is known; its step's site."""
         site = site_of(self._desk.engine, claimed)
         if site is not None and site.step.function:
-            self._function = site.step.function
+            self._appetite.called(site.step.function)
         return site
 
     # Taking and giving back.
 
-    def _wanted(self, *, anything: bool) -> Take | None:
-        room, functions = self._desk.durations.peers(self._function)
-        room -= len(self._waiting)
-        if room < 1 or not (anything or functions):
-            return None
-        return Take(self._desk.lease, self._queue, room, functions, anything)
-
-    def _take_more(self, *, anything: bool) -> None:
-        """Claim ready steps of the queue: to go on with anything, or some like the one at hand."""
-        wanted = self._wanted(anything=anything)
+    def _take_more(self) -> None:
+        wanted = self._appetite.wanted(len(self._waiting))
         if wanted is None:
             return
         try:
@@ -192,22 +184,32 @@ class Hand:
 
     # Settling.
 
-    def _settle(self) -> None:
+    def _linger(self) -> None:
+        """Short steps that keep coming, and that nothing follows, are settled with what comes within a moment."""
+        if not self._waiting and self._may_go_on():
+            sites = [site_of(self._desk.engine, done.claimed) for done in self._done]
+            if all(site is not None and site.last for site in sites):
+                time.sleep(self._appetite.rest())
+
+    def _settle(self) -> bool:
+        """Store what was done and go on; whether the queue was asked for more."""
         if not self._desk.board.seal():
             self._give_back()
-        take = self._wanted(anything=not self._waiting) if self._may_go_on() else None
         with self._settling:
             done, self._done = self._done, []
         if not done:
-            return
+            return False
+        take = self._appetite.wanted(len(self._waiting)) if self._may_go_on() else None
         try:
             settled = _settle(self._desk, done, take)
         except AWAY:
             self._done = done
             raise
         self._waiting.extend(settled.next)
+        self._appetite.settled(len(done), take, found=settled.found)
         if settled.queues:
             _dispatch(self._desk, settled.queues)
+        return settled.looked
 
     def show(self) -> None:
         """Called each second by the reporter: results that wait behind a slow call are stored; raises `Unreachable`."""

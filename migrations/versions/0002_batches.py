@@ -44,31 +44,47 @@ OPEN_RUN = "run.status IN ('running', 'canceling') AND run.halting IS NULL"
 HOLDS_SLOTS = "(s.status IN ('queued', 'running', 'waiting') OR (s.status = 'ready' AND s.wait IS NOT NULL))"
 WAITS_FOR_SLOTS = "s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL"
 
+# The end of settling: `held` steps were claimed for the worker already. Few more are not worth a look. Nothing is waited
+# for after it.
+LOOK_FOR_MORE = """
+  IF (look AND held <= take / 2) OR (take_any AND held = 0 AND take > 0) THEN
+    RETURN QUERY SELECT 'taken', t.id, t.claim_token, t.run_id, t.revision_id, t.position, t.attempt, t.queue, t.input,
+      t.item, t.waited
+    FROM orchestrator_take_best(take_queue, worker, lease, least(more, take - held), take_functions,
+      NOT (take_any AND held = 0)) t;
+  END IF;
+""".strip()
+
 # Attempts that succeeded, and what follows, where that is plain: docs/adr/0014 says what that means. A step that is
 # not plain after all is left alone and returned as 'hard'. An attempt whose claim no longer holds is 'stale'.
 # `owners`: for an item the position of its step, which counts it (0006).
-# `take`: how many of the steps that become ready are claimed at once for the worker; `others` become ready.
+# `take`: how many of the steps that become ready are claimed at once for the worker ('continued'); others become ready.
+# With `look`, and when it would be left with nothing (`take_any`), as many as `more` of the queue's best besides ('taken').
 SETTLE = f"""
 CREATE FUNCTION orchestrator_settle(
   ids uuid[], tokens uuid[], runs uuid[], positions int[], owners int[], leaves bool[], outputs text[], inputs text[],
   took float8[], ago float8[],
   edge_from int[], edge_position int[], edge_queue text[],
   line_of int[], line_at timestamptz[], line_stream text[], line_level text[], line_message text[],
-  worker text, lease float8, take int, take_queue text, take_functions text[], take_any bool, output_limit int
+  worker text, lease float8, take int, take_queue text, take_functions text[], take_any bool, more int, look bool,
+  output_limit int
 ) RETURNS TABLE (kind text, id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int,
-  queue text, input text, item text)
+  queue text, input text, item text, waited float8)
 LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 DECLARE
-  hard int[];
+  hard int[] := '{{}}';
   moved int[];
   over uuid[];
-  closing uuid;
-  r record;
-  made text;
+  made text[];
+  odd text;
+  held int := 0;
+  counted bool := array_remove(owners, NULL) <> '{{}}';
 BEGIN
   -- The one lock order: by run, then by position (docs/adr/0003). A dependant that has met anything but satisfied
-  -- sources is decided by the engine's rules, not here; so is the end of an item whose step has ended.
+  -- sources is decided by the engine's rules, not here; so is the end of an item whose step has ended. A lone attempt
+  -- without dependants is locked by its update.
+  IF cardinality(ids) > 1 OR cardinality(edge_from) > 0 OR counted THEN
   WITH locked AS MATERIALIZED (
     SELECT k.sources, CASE WHEN k.owns THEN s.finished_at IS NOT NULL
       ELSE s.status <> 'pending' OR s.edge_errors > 0
@@ -85,6 +101,7 @@ BEGIN
   )
   SELECT coalesce(array_agg(DISTINCT source.i) FILTER (WHERE source.i IS NOT NULL), '{{}}') INTO hard
   FROM locked d CROSS JOIN LATERAL unnest(CASE WHEN d.is_hard THEN d.sources ELSE '{{}}' END) AS source (i);
+  END IF;
 
   WITH done AS (
     UPDATE workflow_run_steps s SET status = 'succeeded', output = CAST(a.output AS json), error = NULL, reason = NULL,
@@ -113,19 +130,20 @@ BEGIN
 
   IF cardinality(moved) < cardinality(ids) THEN
     RETURN QUERY SELECT CASE WHEN a.i = ANY (hard) THEN 'hard' ELSE 'stale' END, a.id, a.token,
-      NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text, NULL::text, NULL::text
+      NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text, NULL::text, NULL::text, NULL::float8
     FROM unnest(ids, tokens) WITH ORDINALITY AS a (id, token, i) WHERE a.i <> ALL (moved);
   END IF;
 
-  FOR r IN SELECT runs[m.i] AS run_id, owners[m.i] AS owner, count(*)::int AS n FROM unnest(moved) AS m (i)
-    WHERE owners[m.i] IS NOT NULL GROUP BY 1, 2 LOOP
+  IF counted THEN
     RETURN QUERY SELECT 'ready', NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, e.queue,
-      NULL::text, NULL::text
-    FROM orchestrator_items_ended(r.run_id, r.owner, r.n, 0) e;
-  END LOOP;
+      NULL::text, NULL::text, NULL::float8
+    FROM (SELECT runs[m.i] AS run_id, owners[m.i] AS owner, count(*)::int AS n FROM unnest(moved) AS m (i)
+      WHERE owners[m.i] IS NOT NULL GROUP BY 1, 2) r
+    CROSS JOIN LATERAL orchestrator_items_ended(r.run_id, r.owner, r.n, 0) e;
+  END IF;
 
   IF cardinality(edge_from) > 0 THEN
-    RETURN QUERY
+    FOR kind, id, claim_token, run_id, revision_id, "position", attempt, queue, input IN
     WITH hit AS (
       SELECT runs[e.i] AS run_id, e.p AS position, min(e.q) AS queue, count(*)::int AS n
       FROM unnest(edge_from, edge_position, edge_queue) AS e (i, p, q) WHERE e.i = ANY (moved) GROUP BY 1, 2
@@ -156,45 +174,55 @@ BEGIN
       FROM chosen c WHERE s.id = c.id
       RETURNING s.status, s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue
     )
-    SELECT 'taken', t.id, t.claim_token, t.run_id, t.revision_id, t.position, t.attempt, t.queue, {SMALL},
-      NULL::text
+    SELECT 'continued', t.id, t.claim_token, t.run_id, t.revision_id, t.position, t.attempt, t.queue, {SMALL}
     FROM told t JOIN workflow_runs run ON run.id = t.run_id WHERE t.status = 'running'
     UNION ALL
-    SELECT DISTINCT 'ready', NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, t.queue,
-      NULL::text, NULL::text
-    FROM told t WHERE t.status = 'ready';
-  END IF;
-
-  -- A step without dependants looks whether its run is over (docs/adr/0004).
-  SELECT array_agg(DISTINCT runs[i] ORDER BY runs[i]) INTO over FROM unnest(moved) AS m (i) WHERE leaves[i];
-  IF over IS NOT NULL THEN
-    FOREACH closing IN ARRAY over LOOP
-      SELECT run.status, run.halting, run.final_status, run.parent_waits INTO r FROM workflow_runs run
-      WHERE run.id = closing FOR UPDATE;
-      CONTINUE WHEN r.status = 'paused' OR r.halting IS NOT NULL;
-      -- From the far end, where what is open is likely to lie: what has ended leaves dead index entries.
-      CONTINUE WHEN (SELECT s.position FROM workflow_run_steps s WHERE s.run_id = closing
-        AND s.status IN ('pending', 'ready', 'queued', 'running', 'waiting')
-        ORDER BY s.position DESC LIMIT 1) IS NOT NULL;
-      IF r.status <> 'running' OR r.final_status IS NOT NULL
-        OR EXISTS (SELECT 1 FROM workflow_run_steps s WHERE s.run_id = closing AND s.status = 'failed') THEN
-        RAISE EXCEPTION USING ERRCODE = 'OR001', MESSAGE = 'a run does not end plainly: ' || closing;
-      END IF;
-      SELECT '{{' || coalesce(string_agg(to_json(s.name)::text || ':' || coalesce(s.output::text, 'null'), ','
-        ORDER BY s.position), '') || '}}' INTO made
-      FROM workflow_run_steps s WHERE s.run_id = closing AND s.leaf;
-      IF octet_length(made) > output_limit THEN
-        RAISE EXCEPTION USING ERRCODE = 'OR001', MESSAGE = 'a run does not end plainly: ' || closing;
-      END IF;
-      UPDATE workflow_runs run SET status = 'succeeded', final_status = 'succeeded', output = CAST(made AS json),
-        finished_at = orchestrator_now() WHERE run.id = closing;
-      INSERT INTO run_events (run_id, kind) VALUES (closing, 'run.succeeded');
-      IF r.parent_waits THEN
-        RETURN QUERY SELECT 'child_over', closing, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text,
-          NULL::text, NULL::text;
-      END IF;
+    SELECT DISTINCT 'ready', NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, t.queue, NULL::text
+    FROM told t WHERE t.status = 'ready'
+    LOOP
+      held := held + (kind = 'continued')::int;
+      RETURN NEXT;
     END LOOP;
   END IF;
+
+  -- A step without dependants looks whether its run is over (docs/adr/0004): in a statement of its own, which sees what
+  -- others had done until we had the runs' locks.
+  SELECT array_agg(DISTINCT runs[i]) INTO over FROM unnest(moved) AS m (i) WHERE leaves[i];
+  IF over IS NOT NULL THEN
+    PERFORM FROM workflow_runs run WHERE run.id = ANY (over) ORDER BY run.id FOR UPDATE;
+    SELECT array_agg(c.id), array_agg(c.made), min(c.id::text) FILTER (WHERE c.odd OR octet_length(c.made) > output_limit)
+    INTO over, made, odd
+    FROM (
+      SELECT run.id, run.status <> 'running' OR run.final_status IS NOT NULL
+          OR EXISTS (SELECT 1 FROM workflow_run_steps s WHERE s.run_id = run.id AND s.status = 'failed') AS odd,
+        (SELECT '{{' || coalesce(string_agg(to_json(s.name)::text || ':' || coalesce(s.output::text, 'null'), ','
+          ORDER BY s.position), '') || '}}' FROM workflow_run_steps s WHERE s.run_id = run.id AND s.leaf) AS made
+      FROM workflow_runs run WHERE run.id = ANY (over) AND run.status <> 'paused' AND run.halting IS NULL
+        -- From the far end, where what is open is likely to lie: what has ended leaves dead index entries.
+        AND (SELECT s.position FROM workflow_run_steps s WHERE s.run_id = run.id
+          AND s.status IN ('pending', 'ready', 'queued', 'running', 'waiting')
+          ORDER BY s.position DESC LIMIT 1) IS NULL
+    ) c;
+    IF odd IS NOT NULL THEN
+      RAISE EXCEPTION USING ERRCODE = 'OR001', MESSAGE = 'a run does not end plainly: ' || odd;
+    END IF;
+  END IF;
+  IF over IS NOT NULL THEN
+    RETURN QUERY
+    WITH ended AS (
+      UPDATE workflow_runs run SET status = 'succeeded', final_status = 'succeeded', output = CAST(o.made AS json),
+        finished_at = orchestrator_now()
+      FROM unnest(over, made) AS o (id, made) WHERE run.id = o.id
+      RETURNING run.id, run.parent_waits
+    ), told AS (
+      INSERT INTO run_events (run_id, kind) SELECT e.id, 'run.succeeded' FROM ended e
+    )
+    SELECT 'child_over', e.id, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text, NULL::text,
+      NULL::text, NULL::float8
+    FROM ended e WHERE e.parent_waits;
+  END IF;
+
+  {LOOK_FOR_MORE}
 END $$;
 """
 
@@ -206,9 +234,9 @@ SETTLE_LINK = f"""
 CREATE FUNCTION orchestrator_settle_link(
   step uuid, token uuid, run uuid, output_made text, input_made text, took float8, ago float8,
   next_position int, next_queue text,
-  worker text, lease float8, take int, take_queue text, take_functions text[], take_any bool
+  worker text, lease float8, take int, take_queue text, take_functions text[], take_any bool, more int, look bool
 ) RETURNS TABLE (kind text, id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int,
-  queue text, input text, item text)
+  queue text, input text, item text, waited float8)
 LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 DECLARE
@@ -217,6 +245,7 @@ DECLARE
   next record;
   starts bool;
   taken bool;
+  held int;
 BEGIN
   UPDATE workflow_run_steps s SET status = 'succeeded', output = CAST(output_made AS json), error = NULL, reason = NULL,
     input = coalesce(CAST(input_made AS json), s.input), finished_at = moment - make_interval(secs => ago),
@@ -227,7 +256,7 @@ BEGIN
   RETURNING s.attempt, s.worker_id, s.started_at, s.finished_at INTO own;
   IF NOT FOUND THEN
     RETURN QUERY VALUES ('stale', step, token, NULL::uuid, NULL::uuid, NULL::int, NULL::int, NULL::text, NULL::text,
-      NULL::text);
+      NULL::text, NULL::float8);
     RETURN;
   END IF;
   INSERT INTO workflow_step_attempts (step_id, number, outcome, worker_id, started_at, finished_at)
@@ -261,8 +290,10 @@ BEGIN
     attempt = s.attempt + taken::int,
     lease_expires_at = CASE WHEN taken THEN moment + make_interval(secs => lease) END
   WHERE s.id = next.id
-  RETURNING CASE s.status WHEN 'running' THEN 'taken' ELSE s.status END, s.id, s.claim_token, s.run_id,
-    own.revision_id, s.position, s.attempt, s.queue, own.input, NULL::text;
+  RETURNING CASE s.status WHEN 'running' THEN 'continued' ELSE s.status END, s.id, s.claim_token, s.run_id,
+    own.revision_id, s.position, s.attempt, s.queue, own.input, NULL::text, NULL::float8;
+  held := taken::int;
+  {LOOK_FOR_MORE}
 END $$;
 """
 
@@ -333,17 +364,16 @@ NEXT_OF_POOL = _next(
 )
 
 # The best of the ready steps of a queue, claimed for the worker: the first, and if that is of one of `functions`,
-# which are known to be short, up to `room` of their kind with it. Losing the commit loses nothing.
-TAKE = f"""
-CREATE FUNCTION orchestrator_take(wanted text, worker text, lease float8, room int, functions text[], mixed bool)
+# which are known to be short, up to `room` of their kind with it.
+TAKE_BEST = f"""
+CREATE FUNCTION orchestrator_take_best(wanted text, worker text, lease float8, room int, functions text[], mixed bool)
 RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
-  input text, item text, waited float8, fetched float8)
+  input text, item text, waited float8)
 LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 DECLARE
   best uuid[];
 BEGIN
-  PERFORM set_config('synchronous_commit', 'off', true);
   best := orchestrator_next(wanted, room);
   IF cardinality(best) = 0 THEN
     RETURN;
@@ -362,7 +392,19 @@ BEGIN
     lease_expires_at = orchestrator_now() + make_interval(secs => lease), error = NULL, progress = NULL
   FROM chosen c WHERE s.id = c.id
   RETURNING s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue, c.input, {ITEM},
-    CAST(extract(epoch FROM s.queued_at - s.ready_at) AS float8), CAST(0 AS float8);
+    CAST(extract(epoch FROM s.queued_at - s.ready_at) AS float8);
+END $$;
+"""
+
+# The same, where that is all: losing the commit loses nothing.
+TAKE = """
+CREATE FUNCTION orchestrator_take(wanted text, worker text, lease float8, room int, functions text[], mixed bool)
+RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
+  input text, item text, waited float8)
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  RETURN QUERY SELECT t.* FROM orchestrator_take_best(wanted, worker, lease, room, functions, mixed) t;
 END $$;
 """
 
@@ -392,8 +434,9 @@ BEGIN
 END $$;
 """
 
-# The best ready steps of a queue get a token and go to the broker, while fewer than `most` are there; with `patience` only
-# the very best, and those that have been ready for as many seconds: one worker may take the others by itself. And of each
+# The best ready steps of a queue get a token and go to the broker, while fewer than `most` are there; with `patience` those
+# that have been ready for as many seconds: a worker may take the others by itself. A row of nothing says that there are
+# such others. And of each
 # pool that a ready step of the queue waits for, the best ready steps that its slots have room for, whatever their queues.
 # Who gives slots away holds the pool's row: how many are taken is counted, so that what dies gives its own back.
 QUEUE = f"""
@@ -404,6 +447,7 @@ LANGUAGE plpgsql {IN_ORDER} AS $$
 DECLARE
   room int;
   size int;
+  sent int;
   gate text := '';
   best uuid[];
 BEGIN
@@ -440,13 +484,17 @@ BEGIN
   WITH chosen AS (
     SELECT b.id, b.k FROM unnest(best) WITH ORDINALITY AS b (id, k)
     JOIN workflow_run_steps s ON s.id = b.id
-    WHERE b.k = 1 OR patience = 0 OR s.ready_at <= orchestrator_now() - make_interval(secs => patience)
+    WHERE patience = 0 OR s.ready_at <= orchestrator_now() - make_interval(secs => patience)
   ), sent AS (
     UPDATE workflow_run_steps s SET status = 'queued', claim_token = gen_random_uuid(), queued_at = orchestrator_now()
     FROM chosen c WHERE s.id = c.id
     RETURNING s.id, s.claim_token, s.queue, c.k
   )
   SELECT s.id, s.claim_token, s.queue FROM sent s ORDER BY s.k;
+  GET DIAGNOSTICS sent = ROW_COUNT;
+  IF sent < cardinality(best) THEN
+    RETURN QUERY SELECT NULL::uuid, NULL::uuid, wanted;
+  END IF;
 END $$;
 """
 
@@ -597,7 +645,7 @@ BEGIN
 END $$;
 """
 
-FUNCTIONS = (SETTLE, SETTLE_LINK, NEXT, NEXT_OF_POOL, TAKE, CLAIM, QUEUE, RELEASE, FIND, START, VIEW, DUE)
+FUNCTIONS = (SETTLE, SETTLE_LINK, NEXT, NEXT_OF_POOL, TAKE_BEST, TAKE, CLAIM, QUEUE, RELEASE, FIND, START, VIEW, DUE)
 
 
 def upgrade() -> None:
@@ -611,6 +659,7 @@ def downgrade() -> None:
         "settle_link",
         "next",
         "next_of_pool",
+        "take_best",
         "take",
         "claim",
         "queue",

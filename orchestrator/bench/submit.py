@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from orchestrator.client import Orchestrator
 from orchestrator.domain.states import RunStatus
 from orchestrator.errors import OrchestratorError
-from orchestrator.services.wait import read_statuses
+from orchestrator.services.wait import wait_many
 from orchestrator.store.db import Database
 
 WAIT_SECONDS = 300.0
@@ -26,17 +25,10 @@ def start_each(client: Orchestrator, workflow: str, count: int, log: str) -> lis
 
 
 def wait_all(db: Database, run_ids: Sequence[str], seconds: float = WAIT_SECONDS) -> None:
-    """Wait until all have succeeded, looking more often than `Orchestrator.wait_many`, which is once a second at last.
+    """Wait until all have succeeded, as `Orchestrator.wait_many` does, but looking more often than once a second.
 
     Raises `TimeoutError` after `seconds`, and `OrchestratorError` when one has ended otherwise.
     """
-    deadline = time.monotonic() + seconds
-    found = read_statuses(db, run_ids)
-    while open_runs := [run_id for run_id, status in found.items() if not status.terminal]:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{len(open_runs)} runs have not ended after {seconds:g} s")
-        time.sleep(_POLL_SECONDS)
-        found = read_statuses(db, run_ids)
-    for run_id, status in found.items():
+    for run_id, status in wait_many(db, run_ids, seconds, seldom=_POLL_SECONDS).items():
         if status is not RunStatus.SUCCEEDED:
             raise OrchestratorError(f"run {run_id} has {status}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ from orchestrator.services.scope import RunScope, counts_of, step_view
 from orchestrator.services.sites import Reads, Site
 from orchestrator.services.tally import Tally
 from orchestrator.store import batch, results, steps
-from orchestrator.store.batch import Take
+from orchestrator.store.batch import Take, Taken
 from orchestrator.store.transition import Lease, Queued
 
 
@@ -87,15 +87,17 @@ class NotPrepared(Exception):
 
 def claim(engine: Engine, queued: Sequence[Queued], lease: Lease) -> list[Claimed]:
     """The steps of a message that are still to be run, in the message's order. Losing the commit loses nothing."""
-    return _counted(engine.tally, "message", [Claimed(*taken) for taken in batch.claim(engine.db, queued, lease)])
+    return counted(engine.tally, "message", batch.claim(engine.db, queued, lease))
 
 
 def claim_ready(engine: Engine, wanted: Take) -> list[Claimed]:
     """The best ready steps of a queue. Losing the commit loses nothing."""
-    return _counted(engine.tally, "taken", [Claimed(*taken) for taken in batch.take(engine.db, wanted)])
+    return counted(engine.tally, "taken", batch.take(engine.db, wanted))
 
 
-def _counted(tally: Tally, way: str, claimed: list[Claimed]) -> list[Claimed]:
+def counted(tally: Tally, way: str, taken: Iterable[Taken]) -> list[Claimed]:
+    """The attempts, which the metrics tell of: how they came here, and how long that took."""
+    claimed = [Claimed(*one) for one in taken]
     for one in claimed:
         waited, fetched = one.waited or 0.0, one.fetched or 0.0
         tally.count(f"claims.{way}", one.queue)

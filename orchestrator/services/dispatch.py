@@ -29,7 +29,7 @@ def dispatch(engine: Engine, queues: Iterable[str]) -> int:
     if not engine.transport.sends:
         _tell(engine, queues)
         return 0
-    return sum(_dispatch(engine, queue) for queue in sorted(set(queues)))
+    return sum(_dispatch(engine, queue)[0] for queue in sorted(set(queues)))
 
 
 def dispatch_starts(engine: Engine, queues: Iterable[str], connection: Connection | None = None) -> None:
@@ -57,20 +57,21 @@ def _dispatch_gathered(engine: Engine, queues: set[str]) -> set[str]:
     if not engine.transport.sends:
         _tell(engine, queues)
         return set()
-    return {queue for queue in queues if _dispatch(engine, queue, _PATIENCE_SECONDS)}
+    return {queue for queue in queues if _dispatch(engine, queue, _PATIENCE_SECONDS)[1]}
 
 
-def _dispatch(engine: Engine, queue: str, patience: float = 0.0) -> int:
-    queued = batch.queue_ready(engine.db, queue, _window(engine, queue), patience)
+def _dispatch(engine: Engine, queue: str, patience: float = 0.0) -> tuple[int, bool]:
+    """How many were sent, and whether others may have to be."""
+    queued, left = batch.queue_ready(engine.db, queue, _window(engine, queue), patience)
     for name, steps in queued.items():
         send(engine, name, steps)
-    return sum(map(len, queued.values()))
+    return sum(map(len, queued.values())), left
 
 
 def _window(engine: Engine, queue: str) -> int:
-    """Two messages for each slot of the queue keep its workers busy: what they have begun with, they go on from."""
+    """A message for each slot of the queue keeps its workers busy: what they have begun with, they go on from."""
     slots = engine.slots.of(engine.db, queue)
-    return min(engine.settings.window, max(_LEAST, 2 * slots)) if slots else engine.settings.window
+    return min(engine.settings.window, max(_LEAST, slots)) if slots else engine.settings.window
 
 
 def send(engine: Engine, queue: str, queued: list[Queued]) -> None:

@@ -14,7 +14,7 @@ from orchestrator.domain.outcome import Outcome, OutcomeKind
 from orchestrator.services.after_commit import now_or_later
 from orchestrator.services.attempt_lines import store_lines
 from orchestrator.services.begun import site_of
-from orchestrator.services.claim import Claimed
+from orchestrator.services.claim import Claimed, counted
 from orchestrator.services.engine import Engine
 from orchestrator.services.put_away import put_away
 from orchestrator.services.settle import settle
@@ -42,11 +42,16 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class SettledAll:
-    """`stale`: step ids whose claim no longer held: nothing of them was stored. `next`: claimed for the worker."""
+    """`stale`: step ids whose claim no longer held: nothing of them was stored. `next`: claimed for the worker.
+
+    `found`: some of these were ready before. `looked`: who was to be left with nothing got what its queue had.
+    """
 
     next: tuple[Claimed, ...] = ()
     queues: frozenset[str] = frozenset()
     stale: frozenset[str] = frozenset()
+    found: bool = False
+    looked: bool = False
 
 
 def settle_all(engine: Engine, done: Sequence[Done], take: Take | None = None) -> SettledAll:
@@ -59,11 +64,13 @@ def settle_all(engine: Engine, done: Sequence[Done], take: Take | None = None) -
     plain = {d.claimed.step_id: success for d in done if (success := _success(engine, d)) is not None}
     stored = _settle_plain(engine, list(plain.values()), take) if plain else Batch()
     queues = stored.queues.union(*(_told(engine, run_id) for run_id in stored.children_over))
-    settled = SettledAll(tuple(Claimed(*taken) for taken in stored.taken), queues, stored.stale)
+    looked = take is not None and stored.looked
+    settled = SettledAll(_claimed(engine, stored), queues, stored.stale, found=bool(stored.taken), looked=looked)
     for one in done:
         if one.claimed.step_id not in plain or one.claimed.step_id in stored.hard:
             settled = _settle_one(engine, one, take, settled)
-    _count(engine, len(done), time.monotonic() - began, settled.next)
+    engine.tally.observe("settle", time.monotonic() - began)
+    engine.tally.observe("settled", len(done))
     return settled
 
 
@@ -73,12 +80,10 @@ def _put_away(engine: Engine, done: Done) -> Done:
     return done if same else replace(done, outcome=outcome, input_json=input_json)
 
 
-def _count(engine: Engine, settled: int, took: float, claimed: Sequence[Claimed]) -> None:
-    tally = engine.tally
-    tally.observe("settle", took)
-    tally.observe("settled", settled)
-    for one in claimed:
-        tally.count("claims.continued", one.queue)
+def _claimed(engine: Engine, stored: Batch) -> tuple[Claimed, ...]:
+    for one in stored.continued:
+        engine.tally.count("claims.continued", one.queue)
+    return (*(Claimed(*one) for one in stored.continued), *counted(engine.tally, "taken", stored.taken))
 
 
 def _told(engine: Engine, run_id: str) -> frozenset[str]:

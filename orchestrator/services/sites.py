@@ -54,6 +54,11 @@ class Site:
     repeatable: bool
     owner: int | None = None
 
+    @property
+    def last(self) -> bool:
+        """Whether its plain success makes nothing else ready."""
+        return self.dependants == () and self.owner is None
+
 
 def make_site(plan: Plan, position: int, step: Step, functions: Registry, max_bytes: int) -> Site:
     """The site of a plan's step; `step` is the effective one, `max_bytes` bounds its input."""

@@ -13,6 +13,7 @@ from orchestrator.store.reads.brief import run_statuses
 _FIRST_SECONDS = 0.02
 _MOST_SECONDS = 1.0
 _GROWTH = 1.5
+_PORTION = 100  # of many runs only so many are looked at again and again
 # Postgres may be away for a restart or a failover.
 _PATIENCE_SECONDS = 60.0
 
@@ -34,33 +35,48 @@ def wait_many(
     run_ids: Sequence[str],
     timeout: float | None = None,
     *,
+    seldom: float = _MOST_SECONDS,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, RunStatus]:
-    """Wait until all these runs have ended; their statuses. Looks often at first, then once a second.
+    """Wait until all these runs have ended; their statuses. Looks often at first, then each `seldom` seconds.
 
     Raises `TimeoutError` after `timeout` seconds (None: waits for ever), `NotFound`, and `Unreachable` when
     Postgres stays away for a minute.
     """
     ends = None if timeout is None else clock() + timeout
-    interval, away_since = _FIRST_SECONDS, None
+    interval, away_since = min(_FIRST_SECONDS, seldom), None
+    found: dict[str, RunStatus] = {}
     open_runs = list(run_ids)
     while True:
+        left = None if ends is None else ends - clock()
+        last = left is not None and left <= 0
         try:
-            found, away_since = read_statuses(db, run_ids), None
+            open_runs, away_since = _still_open(db, open_runs, found, last), None
         except Unreachable:
             away_since = away_since or clock()
             if clock() - away_since > _PATIENCE_SECONDS:
                 raise
-        else:
-            open_runs = [run_id for run_id, status in found.items() if not status.terminal]
-            if not open_runs:
-                return found
-        left = None if ends is None else ends - clock()
-        if left is not None and left <= 0:
+        if not open_runs:
+            return {run_id: found[run_id] for run_id in run_ids}
+        if last:
             raise TimeoutError(f"{_named(open_runs)} not ended within {timeout:g} s; {_goes_on(open_runs)}")
         sleep(interval if left is None else min(interval, left))
-        interval = min(interval * _GROWTH, _MOST_SECONDS)
+        interval = min(interval * _GROWTH, seldom)
+
+
+def _still_open(db: Database, run_ids: list[str], found: dict[str, RunStatus], last: bool) -> list[str]:
+    """Those that have not ended, as far as was looked: at all the first and the last time, else at one portion after
+    the other, until one of it has not."""
+    looked = _PORTION if found and not last else len(run_ids)
+    while run_ids:
+        statuses = read_statuses(db, run_ids[:looked])
+        found |= statuses
+        still = [run_id for run_id in run_ids[:looked] if not statuses[run_id].terminal]
+        if still:
+            return still + run_ids[looked:]
+        run_ids = run_ids[looked:]
+    return run_ids
 
 
 def _named(open_runs: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ _NOT_PLAIN = "OR001"  # SQLSTATE raised by orchestrator_settle
 class Taken(NamedTuple):
     """A claimed step; `run_input`: JSON text of its run's input, `item`: of what an item is; None for large ones.
 
-    `waited`: seconds from ready to sent; `fetched`: from sent to claimed; 0 for one that was not sent.
+    `waited`: seconds from ready to sent, or to claimed for one that was not sent; `fetched`: from sent to claimed.
     """
 
     id: str
@@ -76,6 +76,7 @@ class Take:
     """What a worker goes on with: at most `room` steps of `queue`, of `functions` known to be short.
 
     `anything`: it has nothing in hand, and takes one step of any other function if there is none of these.
+    As it settles, it takes what that made ready, and then, with `look` or with nothing in hand, at most `more` others.
     """
 
     lease: Lease
@@ -83,21 +84,26 @@ class Take:
     room: int
     functions: Sequence[str] = ()
     anything: bool = True
+    more: int = 1
+    look: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What settling led to: steps claimed for the worker, queues with ready steps, ids of attempts it did not settle.
 
-    `hard`: it does not end plainly, and is still held; `stale`: its claim no longer holds. `children_over`: runs that
-    have ended, and whose parents wait for that.
+    `continued`: it made them ready; `taken`: they were. `hard`: it does not end plainly, and is still held; `stale`:
+    its claim no longer holds. `children_over`: runs that have ended, and whose parents wait for that. `looked`: who was
+    to be left with nothing got what its queue had.
     """
 
+    continued: tuple[Taken, ...] = ()
     taken: tuple[Taken, ...] = ()
     queues: frozenset[str] = frozenset()
     hard: frozenset[str] = frozenset()
     stale: frozenset[str] = frozenset()
     children_over: frozenset[str] = frozenset()
+    looked: bool = False
 
 
 class NotPlain(Exception):
@@ -105,9 +111,9 @@ class NotPlain(Exception):
 
 
 _SETTLE = """
-SELECT kind, id, claim_token, run_id, revision_id, "position", attempt, queue, input, item
+SELECT kind, id, claim_token, run_id, revision_id, "position", attempt, queue, input, item, waited
 FROM orchestrator_settle({})
-""".format(", ".join(["%s"] * 25))
+""".format(", ".join(["%s"] * 27))
 
 
 def settle_plain(db: Database, done: Sequence[Success], take: Take | None, output_limit: int) -> Batch:
@@ -143,9 +149,9 @@ def settle_plain(db: Database, done: Sequence[Success], take: Take | None, outpu
 
 
 _LINK = """
-SELECT kind, id, claim_token, run_id, revision_id, "position", attempt, queue, input, item
+SELECT kind, id, claim_token, run_id, revision_id, "position", attempt, queue, input, item, waited
 FROM orchestrator_settle_link({})
-""".format(", ".join(["%s"] * 15))
+""".format(", ".join(["%s"] * 17))
 
 
 def _settle_link(db: Database, done: Success, take: Take | None) -> Batch | None:
@@ -179,32 +185,36 @@ def _escaped(value: str) -> str:
 
 def _wanted(take: Take | None) -> list[Any]:
     if take is None:
-        return ["", 0.0, 0, "", "{}", False]
-    return [take.lease.worker_id, take.lease.seconds, take.room, take.queue, _texts(take.functions), take.anything]
+        return ["", 0.0, 0, "", "{}", False, 0, False]
+    functions = _texts(take.functions)
+    lease = take.lease
+    return [lease.worker_id, lease.seconds, take.room, take.queue, functions, take.anything, take.more, take.look]
 
 
 def _batch(rows: Iterable[Sequence[Any]]) -> Batch:
-    kinds = ("taken", "ready", "pending", "hard", "stale", "child_over")
+    kinds = ("continued", "taken", "ready", "pending", "hard", "stale", "child_over")
     told: dict[str, list[Sequence[Any]]] = {kind: [] for kind in kinds}
     for kind, *row in rows:
         told[kind].append(row)
     return Batch(
+        continued=tuple(Taken(*row) for row in told["continued"]),
         taken=tuple(Taken(*row) for row in told["taken"]),
         queues=frozenset(row[6] for row in told["ready"]),
         hard=frozenset(row[0] for row in told["hard"]),
         stale=frozenset(row[0] for row in told["stale"]),
         children_over=frozenset(row[0] for row in told["child_over"]),
+        looked=not told["stale"],
     )
 
 
-_ROW = 'id, claim_token, run_id, revision_id, "position", attempt, queue, input, item, waited, fetched'
+_ROW = 'id, claim_token, run_id, revision_id, "position", attempt, queue, input, item, waited'
 
 
 def claim(db: Database, queued: Sequence[Queued], lease: Lease) -> list[Taken]:
     """queued -> running for those whose token still holds and whose run may start steps, in the order given."""
     ids = [q.step_id for q in queued]
     rows = db.call(
-        f"SELECT {_ROW} FROM orchestrator_claim(%s, %s, %s, %s)",
+        f"SELECT {_ROW}, fetched FROM orchestrator_claim(%s, %s, %s, %s)",
         [_array(ids), _array(q.token for q in queued), lease.worker_id, lease.seconds],
     )
     return sorted((Taken(*row) for row in rows), key=lambda taken: ids.index(taken.id))
@@ -247,17 +257,18 @@ def item_of(db: Database, step_id: str) -> str:
     return str(rows[0][0]) if rows else "null"
 
 
-def queue_ready(db: Database, queue: str, most: int, patience: float = 0.0) -> dict[str, list[Queued]]:
+def queue_ready(db: Database, queue: str, most: int, patience: float = 0.0) -> tuple[dict[str, list[Queued]], bool]:
     """ready -> queued: the best ready steps of a queue, as long as fewer than `most` are queued; by queue.
 
-    With `patience` the very best, and what has been ready for as many seconds. Also those of the pools that steps of
-    this queue wait for, whatever their queues.
+    With `patience` those that have been ready for as many seconds; and whether that left any. Also those of the pools
+    that steps of this queue wait for, whatever their queues.
     """
     queued: dict[str, list[Queued]] = {}
     rows = db.call("SELECT id, claim_token, queue FROM orchestrator_queue(%s, %s, %s)", [queue, most, patience])
     for id, token, name in rows:
-        queued.setdefault(name, []).append(Queued(id, token))
-    return queued
+        if id is not None:
+            queued.setdefault(name, []).append(Queued(id, token))
+    return queued, any(id is None for id, _, _ in rows)
 
 
 def release(db: Database, held: Sequence[tuple[str, str]]) -> frozenset[str]:

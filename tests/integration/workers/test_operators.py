@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from orchestrator.domain.states import StepStatus
+from orchestrator.errors import Conflict
 from orchestrator.services.cancel import cancel
 from orchestrator.services.hold import hold, release
 from orchestrator.services.mark import mark
@@ -52,12 +54,12 @@ def test_a_cancel_within_a_moment_of_the_start_starts_nothing_after_it(fleet: Fl
     begun: dict[str, set[str]] = {}
     for _ in range(40):
         run_id = fleet.start(steps)
-        cancel(fleet.engine, run_id)
+        with suppress(Conflict):  # it may be over before its cancel comes
+            cancel(fleet.engine, run_id)
         begun[run_id] = tried(fleet, run_id)
     ends = {run_id: fleet.ended(run_id)["status"] for run_id in begun}
     assert "canceled" in ends.values()
     for run_id, then in begun.items():
-        # On a busy machine a run may be over before its cancel comes.
         assert ends[run_id] == "canceled" or then == {"a", "b", "c"}
         # What had begun when the cancel was done came to its end; nothing began after it.
         assert tried(fleet, run_id) == then

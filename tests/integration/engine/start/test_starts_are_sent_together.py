@@ -156,8 +156,8 @@ def test_every_start_of_many_is_sent(hands: Hands) -> None:
 def test_a_burst_needs_few_messages_as_long_as_its_steps_are_taken_soon(hands: Hands) -> None:
     """Whoever takes one takes the others: more are sent for what still waits after a moment."""
     start_plainly(hands.engine, "w", [{}] * 6, StartOptions())
-    queued = [queue_ready(hands.db, "default", 100, patience)["default"] for patience in (60.0, 60.0, 0.0)]
-    assert [len(steps) for steps in queued] == [1, 1, 4]
+    found = [queue_ready(hands.db, "default", most, patience) for most, patience in ((100, 60), (2, 0), (100, 0))]
+    assert [(len(queued.get("default", ())), left) for queued, left in found] == [(0, True), (2, False), (4, False)]
 
 
 def test_a_start_in_a_callers_transaction_is_sent_once_that_is_committed(hands: Hands) -> None:
