@@ -16,7 +16,9 @@ from orchestrator.store.transition import Queued
 
 log = logging.getLogger(__name__)
 _LEAST = 4
+# Who runs short steps asks its queue for more sooner than that; what nobody has taken by then is sent.
 _PATIENCE_SECONDS = 0.02
+_COMMIT_PATIENCE_SECONDS = 0.01
 
 
 def dispatch(engine: Engine, queues: Iterable[str]) -> int:
@@ -37,13 +39,14 @@ def dispatch_starts(engine: Engine, queues: Iterable[str], connection: Connectio
 
     With `connection`, whose transaction they are part of, once that is committed.
     """
-    later = partial(_dispatch_gathered, engine)
     if connection is not None and not engine.transport.sends:
         if any(queues):
             engine.ring.at_commit(connection)
     elif connection is None:
+        later = partial(_dispatch_gathered, engine, _PATIENCE_SECONDS)
         engine.starts.add(queues, partial(dispatch, engine), later)
     else:
+        later = partial(_dispatch_gathered, engine, _COMMIT_PATIENCE_SECONDS)
         engine.starts.add_at_commit(connection, queues, later)
 
 
@@ -52,12 +55,12 @@ def _tell(engine: Engine, queues: Iterable[str]) -> None:
         engine.ring.now(engine.db)
 
 
-def _dispatch_gathered(engine: Engine, queues: set[str]) -> set[str]:
-    """Send few messages, and tell which queues to look at again: short steps need no more, a worker takes them all."""
+def _dispatch_gathered(engine: Engine, patience: float, queues: set[str]) -> set[str]:
+    """Send what has been ready for `patience` seconds; which queues have more, that a worker may take by itself."""
     if not engine.transport.sends:
         _tell(engine, queues)
         return set()
-    return {queue for queue in queues if _dispatch(engine, queue, _PATIENCE_SECONDS)[1]}
+    return {queue for queue in queues if _dispatch(engine, queue, patience)[1]}
 
 
 def _dispatch(engine: Engine, queue: str, patience: float = 0.0) -> tuple[int, bool]:
