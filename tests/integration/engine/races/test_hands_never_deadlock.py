@@ -111,7 +111,7 @@ class Field:
 
     def finish(self) -> None:
         """Undo what an operator left, and bring every run to its end."""
-        for run in self.runs:
+        for run in [run for run in self.runs if not self._over(run)]:
             for layer in range(LAYERS):
                 for i in range(WIDTH):
                     with suppress(Conflict):
