@@ -144,7 +144,8 @@ class Hand:
         if wanted is None:
             return
         try:
-            self._waiting.extend(claim_ready(self._desk.engine, wanted))
+            few = replace(wanted, room=min(wanted.room, wanted.more))
+            self._waiting.extend(claim_ready(self._desk.engine, few))
         except AWAY as error:
             log.warning("ready steps are left to others: %s", error)
 

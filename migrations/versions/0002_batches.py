@@ -45,10 +45,10 @@ HOLDS_SLOTS = "(s.status IN ('queued', 'running', 'waiting') OR (s.status = 'rea
 WAITS_FOR_SLOTS = "s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool IS NOT NULL AND s.wait IS NULL"
 
 # The end of settling: `held` steps were claimed for the worker already. Few more are not worth a look. Nothing is waited
-# for after it.
+# for after it. What a look leaves was locked, and a dispatcher may have passed it over: the queue is told.
 LOOK_FOR_MORE = """
   IF (look AND held <= take / 2) OR (take_any AND held = 0 AND take > 0) THEN
-    RETURN QUERY SELECT 'taken', t.id, t.claim_token, t.run_id, t.revision_id, t.position, t.attempt, t.queue, t.input,
+    RETURN QUERY SELECT CASE WHEN t.id IS NULL THEN 'ready' ELSE 'taken' END, t.id, t.claim_token, t.run_id, t.revision_id, t.position, t.attempt, t.queue, t.input,
       t.item, t.waited
     FROM orchestrator_take_best(take_queue, worker, lease, least(more, take - held), take_functions,
       NOT (take_any AND held = 0)) t;
@@ -364,7 +364,7 @@ NEXT_OF_POOL = _next(
 )
 
 # The best of the ready steps of a queue, claimed for the worker: the first, and if that is of one of `functions`,
-# which are known to be short, up to `room` of their kind with it.
+# which are known to be short, up to `room` of their kind with it. A row of nothing but the queue says that some were left.
 TAKE_BEST = f"""
 CREATE FUNCTION orchestrator_take_best(wanted text, worker text, lease float8, room int, functions text[], mixed bool)
 RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "position" int, attempt int, queue text,
@@ -373,6 +373,7 @@ LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 DECLARE
   best uuid[];
+  chosen int;
 BEGIN
   best := orchestrator_next(wanted, room);
   IF cardinality(best) = 0 THEN
@@ -393,6 +394,11 @@ BEGIN
   FROM chosen c WHERE s.id = c.id
   RETURNING s.id, s.claim_token, s.run_id, c.revision_id, s.position, s.attempt, s.queue, c.input, {ITEM},
     CAST(extract(epoch FROM s.queued_at - s.ready_at) AS float8);
+  GET DIAGNOSTICS chosen = ROW_COUNT;
+  IF chosen < cardinality(best) THEN
+    RETURN QUERY SELECT NULL::uuid, NULL::uuid, NULL::uuid, NULL::uuid, NULL::int, NULL::int, wanted, NULL::text,
+      NULL::text, NULL::float8;
+  END IF;
 END $$;
 """
 
@@ -404,7 +410,8 @@ RETURNS TABLE (id uuid, claim_token uuid, run_id uuid, revision_id uuid, "positi
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  RETURN QUERY SELECT t.* FROM orchestrator_take_best(wanted, worker, lease, room, functions, mixed) t;
+  RETURN QUERY SELECT t.* FROM orchestrator_take_best(wanted, worker, lease, room, functions, mixed) t
+  WHERE t.id IS NOT NULL;
 END $$;
 """
 

@@ -16,6 +16,9 @@ from orchestrator.store.db import watch_ends
 
 log = logging.getLogger(__name__)
 _COMMIT_LOOKS = 10
+# A name is looked at again no more often after it was named: what named it is old by then, and others may make it young
+# again for ever.
+_LOOKS_AGAIN = 5
 Act = Callable[[set[str]], object]
 Later = Callable[[set[str]], set[str]]  # it gives the names that are to be looked at again
 
@@ -68,8 +71,9 @@ class Gathered:
             thread.join()
 
     def _gather(self, names: Iterable[str], looks: int, later: Later) -> None:
+        """Look at them so often, whatever is said of them, and then as long as that is to be done again."""
         for name in names:
-            self._waiting[name] = max(looks, self._waiting.get(name, 0))
+            self._waiting[name] = max(looks + _LOOKS_AGAIN, self._waiting.get(name, 0))
         if self._waiting and self._thread is None:
             # No daemon: a process that ends waits the moment until its last starts are dispatched.
             self._thread = threading.Thread(target=self._hand_on, args=(later,), name="orchestrator-starts")
@@ -79,10 +83,9 @@ class Gathered:
         while names := self._next():
             again = _done_safely(later, set(names))
             with self._lock:
-                self._gather(again, 1, later)
-                for name in names.keys() - again:
-                    if names[name] > 1:
-                        self._gather([name], names[name] - 1, later)
+                for name, looks in names.items():
+                    if looks > 1 + _LOOKS_AGAIN or (looks > 1 and name in again):
+                        self._waiting[name] = max(looks - 1, self._waiting.get(name, 0))
 
     def _next(self) -> dict[str, int]:
         """What has gathered in a moment. When nothing has, the thread ends."""

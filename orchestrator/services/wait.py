@@ -46,37 +46,36 @@ def wait_many(
     """
     ends = None if timeout is None else clock() + timeout
     interval, away_since = min(_FIRST_SECONDS, seldom), None
-    found: dict[str, RunStatus] = {}
-    open_runs = list(run_ids)
+    run_ids = list(dict.fromkeys(run_ids))
+    open_runs, found = run_ids, dict[str, RunStatus]()
     while True:
         left = None if ends is None else ends - clock()
         last = left is not None and left <= 0
         try:
-            open_runs, away_since = _still_open(db, open_runs, found, last), None
+            few = _portions(db, open_runs) if found and not last and len(run_ids) > _PORTION else None
+            if not few:  # all of them: one may have been opened again meanwhile
+                found = read_statuses(db, run_ids)
+            open_runs, away_since = few or [id for id, status in found.items() if not status.terminal], None
         except Unreachable:
             away_since = away_since or clock()
             if clock() - away_since > _PATIENCE_SECONDS:
                 raise
         if not open_runs:
-            return {run_id: found[run_id] for run_id in run_ids}
+            return found
         if last:
             raise TimeoutError(f"{_named(open_runs)} not ended within {timeout:g} s; {_goes_on(open_runs)}")
         sleep(interval if left is None else min(interval, left))
         interval = min(interval * _GROWTH, seldom)
 
 
-def _still_open(db: Database, run_ids: list[str], found: dict[str, RunStatus], last: bool) -> list[str]:
-    """Those that have not ended, as far as was looked: at all the first and the last time, else at one portion after
-    the other, until one of it has not."""
-    looked = _PORTION if found and not last else len(run_ids)
-    while run_ids:
-        statuses = read_statuses(db, run_ids[:looked])
-        found |= statuses
-        still = [run_id for run_id in run_ids[:looked] if not statuses[run_id].terminal]
+def _portions(db: Database, open_runs: Sequence[str]) -> list[str]:
+    """Those still open, as far as was looked: at one portion after the other, until one of it is."""
+    for start in range(0, len(open_runs), _PORTION):
+        statuses = read_statuses(db, open_runs[start : start + _PORTION])
+        still = [run_id for run_id, status in statuses.items() if not status.terminal]
         if still:
-            return still + run_ids[looked:]
-        run_ids = run_ids[looked:]
-    return run_ids
+            return [*still, *open_runs[start + _PORTION :]]
+    return []
 
 
 def _named(open_runs: Sequence[str]) -> str:

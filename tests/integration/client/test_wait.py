@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -10,7 +10,7 @@ from orchestrator.domain.states import RunStatus
 from orchestrator.errors import NotFound, Unreachable
 from orchestrator.ids import new_id
 from orchestrator.services import wait as module
-from orchestrator.services.wait import wait
+from orchestrator.services.wait import wait, wait_many
 from orchestrator.store.db import Database
 
 
@@ -80,3 +80,74 @@ def test_a_postgres_that_stays_away_is_unreachable_after_a_minute(monkeypatch: p
 def test_a_run_that_is_not_there_is_not_waited_for(db: Database) -> None:
     with pytest.raises(NotFound):
         wait(db, new_id())
+
+
+class Runs:
+    """Many runs, and how many each look was at; `then` comes after each look."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+        self.ids = [new_id() for _ in range(count)]
+        self.now = dict.fromkeys(self.ids, RunStatus.RUNNING)
+        self.looks: list[int] = []
+        self.clock = Clock()
+        self.then: Callable[[int], None] = lambda looks: None
+        monkeypatch.setattr(module, "read_statuses", self._read)
+
+    def _read(self, db: object, run_ids: Sequence[str]) -> dict[str, RunStatus]:
+        self.looks.append(len(run_ids))
+        found = {run_id: self.now[run_id] for run_id in run_ids}
+        self.then(len(self.looks))
+        return found
+
+    def end(self, start: int, stop: int, status: RunStatus = RunStatus.SUCCEEDED) -> None:
+        self.now |= dict.fromkeys(self.ids[start:stop], status)
+
+    def wait(self, timeout: float | None = None) -> dict[str, RunStatus]:
+        nowhere = Database.connect("postgresql+psycopg2://nobody@localhost/none")
+        return wait_many(nowhere, self.ids, timeout, sleep=self.clock.sleep, clock=self.clock)
+
+
+def test_of_many_runs_a_portion_is_asked_for_until_all_of_it_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(monkeypatch, 250)
+    ends = {3: (0, 99), 4: (99, 230), 6: (230, 250)}
+    runs.then = lambda looks: runs.end(*ends.get(looks, (0, 0)))
+    assert runs.wait() == dict.fromkeys(runs.ids, RunStatus.SUCCEEDED)
+    assert list(runs.wait()) == runs.ids
+    assert runs.looks == [250, 100, 100, 100, 100, 51, 20, 250, 250]
+
+
+def test_one_of_many_that_is_opened_again_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(monkeypatch, 250)
+
+    def then(looks: int) -> None:
+        if looks == 1:
+            runs.end(0, 1, RunStatus.FAILED)
+        elif looks == 2:
+            runs.end(0, 250)
+            runs.end(0, 1, RunStatus.RUNNING)
+        elif len(runs.looks) > 8:
+            runs.end(0, 1)
+
+    runs.then = then
+    assert runs.wait() == dict.fromkeys(runs.ids, RunStatus.SUCCEEDED)
+
+
+def test_a_timeout_tells_how_many_of_all_runs_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(monkeypatch, 250)
+    runs.then = lambda looks: runs.end(10, 120)
+    with pytest.raises(TimeoutError, match="140 runs have not ended within 2 s; they go on"):
+        runs.wait(2)
+    assert runs.looks[-1] == 250
+
+
+def test_a_run_named_twice_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(monkeypatch, 1)
+    runs.ids *= 2
+    with pytest.raises(TimeoutError, match=f"run {runs.ids[0]} has not ended"):
+        runs.wait(1)
+    runs.end(0, 1)
+    assert runs.wait() == {runs.ids[0]: RunStatus.SUCCEEDED}
+
+
+def test_no_runs_have_ended_at_once(db: Database) -> None:
+    assert wait_many(db, []) == {}

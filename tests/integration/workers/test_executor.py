@@ -23,6 +23,7 @@ from orchestrator.store import outcomes
 from orchestrator.store.db import Database
 from orchestrator.store.transition import Lease, Queued
 from workers import executor
+from workers.appetite import Appetite
 from workers.board import LocalBoard
 from workers.executor import Desk, run_message
 from workers.limits import Fences
@@ -341,3 +342,20 @@ def test_one_outcome_that_cannot_be_stored_does_not_harm_the_others(
     first = sent.waiting[0]
     run_message(desk, [[first.step_id, first.token]])
     assert list(statuses(desk, run_id).values()).count("succeeded") == 4
+
+
+def test_only_steps_that_nothing_follows_wait_for_what_comes_within_a_moment(
+    desk: Desk, sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rested: list[int] = []
+    calls = count(monkeypatch)
+
+    def rest(_: Appetite) -> float:
+        rested.append(len(calls))
+        return 0.0
+
+    monkeypatch.setattr(Appetite, "rest", rest)
+    run_id = begin(desk, ADD, ADD | {"name": "b", "depends_on": ["a"]}, ADD | {"name": "c", "depends_on": ["b"]})
+    work(desk, sent)
+    assert set(statuses(desk, run_id).values()) == {"succeeded"}
+    assert (rested, calls) == ([2], [1, 1, 1])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 
 from orchestrator.errors import Unreachable
 from orchestrator.services.gather import Gathered
@@ -138,6 +139,22 @@ def test_a_name_is_looked_at_again_as_long_as_that_is_said_of_it(gathered: Gathe
     assert seen == [{"a", "b"}, {"a"}, {"a"}]
 
 
+def test_a_name_that_others_keep_young_is_not_looked_at_for_ever(gathered: Gathered, clock: Clock) -> None:
+    """A process whose last starts were sent would never end beside a busy queue."""
+    seen: list[set[str]] = []
+
+    def look(names: set[str]) -> set[str]:
+        seen.append(names)
+        return names
+
+    for _ in range(2):
+        gathered.add(["a"], lambda _: None, look)
+    for _ in range(20):
+        clock.pass_once()
+    gathered.finish()
+    assert 3 < len(seen) < 10
+
+
 @pytest.fixture
 def hands(db: Database) -> Hands:
     made = Hands(db)
@@ -158,6 +175,19 @@ def test_a_burst_needs_few_messages_as_long_as_its_steps_are_taken_soon(hands: H
     start_plainly(hands.engine, "w", [{}] * 6, StartOptions())
     found = [queue_ready(hands.db, "default", most, patience) for most, patience in ((100, 60), (2, 0), (100, 0))]
     assert [(len(queued.get("default", ())), left) for queued, left in found] == [(0, True), (2, False), (4, False)]
+
+
+def test_with_patience_the_old_are_sent_and_the_young_left_and_told_of(hands: Hands) -> None:
+    start_plainly(hands.engine, "w", [{}] * 2, StartOptions())
+    one = "(SELECT id FROM workflow_run_steps ORDER BY id LIMIT 1)"
+    with hands.db.transaction() as conn:
+        conn.execute(text(f"UPDATE workflow_run_steps SET ready_at = ready_at - interval '1 hour' WHERE id = {one}"))
+    assert [(len(queued), left) for queued, left in (queue_ready(hands.db, "default", 9, 60) for _ in "ab")] == [
+        (1, True),
+        (0, True),
+    ]
+    assert queue_ready(hands.db, "default", 1, 60) == ({}, False)  # there is no room: whoever takes that one looks
+    assert queue_ready(hands.db, "other", 9, 60) == ({}, False)
 
 
 def test_a_start_in_a_callers_transaction_is_sent_once_that_is_committed(hands: Hands) -> None:
@@ -186,6 +216,24 @@ def test_a_commit_that_takes_a_while_is_waited_for(hands: Hands, clock: Clock) -
     def look(names: set[str]) -> set[str]:
         looked.append(names)
         return set()
+
+    with hands.db.engine.begin() as conn:
+        gathered.add_at_commit(conn, ["a"], look)
+    for _ in range(4):
+        clock.pass_once()
+    wait_for(lambda: looked == [{"a"}] * 4)
+    for _ in range(20):
+        clock.pass_once()
+    gathered.finish()
+
+
+def test_what_others_make_young_meanwhile_is_no_reason_to_give_up_a_commit(hands: Hands, clock: Clock) -> None:
+    gathered = Gathered(LONG, clock.rest)
+    looked: list[set[str]] = []
+
+    def look(names: set[str]) -> set[str]:
+        looked.append(names)
+        return names if len(looked) == 1 else set()
 
     with hands.db.engine.begin() as conn:
         gathered.add_at_commit(conn, ["a"], look)
