@@ -189,7 +189,7 @@ class Hand:
         """Short steps that keep coming, and that nothing follows, are settled with what comes within a moment."""
         if not self._waiting and self._may_go_on():
             sites = [site_of(self._desk.engine, done.claimed) for done in self._done]
-            if all(site is not None and site.last for site in sites):
+            if sites and all(site is not None and site.last for site in sites):
                 time.sleep(self._appetite.rest())
 
     def _settle(self) -> bool:

@@ -103,7 +103,7 @@ class _Three:
             claimed = self.held.pop((run_id, place))
             expands = self.hands.engine.plan(claimed.revision_id).at(place).step.with_items is not None
             made = self.hands.perform(claimed) if expands else Done(claimed, outcome, "{}")
-            wanted = Take(LEASE, claimed.queue, 1, (), True) if take else None
+            wanted = Take(LEASE, claimed.queue, 1, (), True, more=0) if take else None  # nothing of the other runs
             with _without(self.patch, way):
                 settled = settle_all(self.hands.engine, [made], wanted)
             for one in settled.next:
