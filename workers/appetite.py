@@ -11,6 +11,8 @@ from workers.durations import Durations
 # A hand that has something to do asks its queue for more no sooner; when it found nothing the last time, later.
 LOOK_SECONDS = 0.005
 _SELDOM = 5  # times as long
+# Short steps that keep coming, and that nothing follows, are settled no sooner after that.
+REST_SECONDS = 0.010
 # It takes so many times as many of its queue as it has settled at once so far: it grows by and by, so that of a short
 # queue others get their share.
 _GROWTH = 3
@@ -59,4 +61,4 @@ class Appetite:
         """Seconds until it asks again, for short steps that keep coming; else 0."""
         if not self._found or not self._durations.peers(self._function)[1]:
             return 0.0
-        return max(0.0, self._looked_at + LOOK_SECONDS - time.monotonic())
+        return max(0.0, self._looked_at + REST_SECONDS - time.monotonic())

@@ -7,10 +7,9 @@ import sys
 
 def callers_trace() -> str | None:
     """A `traceparent` of the current span; None without one. OpenTelemetry is not loaded for it."""
-    api = sys.modules.get("opentelemetry.trace")
-    if api is None:
-        return None
-    span = api.get_current_span().get_span_context()
-    if not span.is_valid:
+    # Another thread may be loading it this very moment, as the first use of a library that is traced does.
+    current_span = getattr(sys.modules.get("opentelemetry.trace"), "get_current_span", None)
+    span = None if current_span is None else current_span().get_span_context()
+    if span is None or not span.is_valid:
         return None
     return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags & 1:02x}"

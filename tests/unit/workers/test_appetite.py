@@ -7,7 +7,7 @@ import pytest
 from orchestrator.store.batch import Take
 from orchestrator.store.transition import Lease
 from workers import appetite as module
-from workers.appetite import LOOK_SECONDS, Appetite
+from workers.appetite import LOOK_SECONDS, REST_SECONDS, Appetite
 from workers.durations import MOST, Durations
 
 
@@ -82,11 +82,11 @@ def test_it_looks_often_while_it_finds_others_and_seldom_when_it_does_not(hand: 
 def test_it_rests_only_while_it_finds_short_ones(hand: Appetite, clock: Clock) -> None:
     assert hand.rest() == 0.0
     hand.settled(1, wanted(hand), found=True)
-    assert hand.rest() == pytest.approx(LOOK_SECONDS)
+    assert hand.rest() == pytest.approx(REST_SECONDS)
     hand.called("slow")
     assert hand.rest() == 0.0
     hand.called("tiny")
-    clock.now += LOOK_SECONDS * 2
+    clock.now += REST_SECONDS
     assert hand.rest() == 0.0
     hand.settled(1, wanted(hand), found=False)
     assert hand.rest() == 0.0

@@ -39,7 +39,7 @@ from tests.integration.engine.races.test_overlapping_work_never_deadlocks import
 from tests.support import soaked, wait_for
 
 OPEN = 12
-SECONDS = soaked(3, 600)
+SECONDS = soaked(1, 600)
 FUNCTIONS = ["ok", "chance"]
 
 
