@@ -59,7 +59,12 @@ def test_rows_of_every_time_are_kept_and_no_revision_stands_in_the_way(conn: Con
     now = all_rows(conn, list(made[-1]))
     lost = [(table, row) for rows in made for table, old in rows.items() for row in old if not _kept(row, now[table])]
     assert lost == []
-    assert {table for table, old in made[-1].items() if not old} <= {"alert_mark", "metric_mark", "retention_turn"}
+    assert {table for table, old in made[-1].items() if not old} <= {
+        "alert_mark",
+        "metric_mark",
+        "retention_turn",
+        "trace_mark",
+    }
     conn.rollback()
     _works(empty_database, [rows["workflow_runs"][0]["id"] for rows in made])
 
