@@ -1,4 +1,4 @@
-"""One run by itself, as who has started it sees it, is what lists and pages show: with journaled steps, items, a parent."""
+"""One run by itself, as who started it sees it, is what lists and pages show: with journaled steps, items, a parent."""
 
 from __future__ import annotations
 
