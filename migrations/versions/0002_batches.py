@@ -48,8 +48,8 @@ WAITS_FOR_SLOTS = "s.status = 'ready' AND s.next_attempt_at IS NULL AND s.pool I
 # for after it. What a look leaves was locked, and a dispatcher may have passed it over: the queue is told.
 LOOK_FOR_MORE = """
   IF (look AND held <= take / 2) OR (take_any AND held = 0 AND take > 0) THEN
-    RETURN QUERY SELECT CASE WHEN t.id IS NULL THEN 'ready' ELSE 'taken' END, t.id, t.claim_token, t.run_id, t.revision_id, t.position, t.attempt, t.queue, t.input,
-      t.item, t.waited
+    RETURN QUERY SELECT CASE WHEN t.id IS NULL THEN 'ready' ELSE 'taken' END, t.id, t.claim_token, t.run_id,
+      t.revision_id, t.position, t.attempt, t.queue, t.input, t.item, t.waited
     FROM orchestrator_take_best(take_queue, worker, lease, least(more, take - held), take_functions,
       NOT (take_any AND held = 0)) t;
   END IF;
@@ -85,22 +85,22 @@ BEGIN
   -- sources is decided by the engine's rules, not here; so is the end of an item whose step has ended. A lone attempt
   -- without dependants is locked by its update.
   IF cardinality(ids) > 1 OR cardinality(edge_from) > 0 OR counted THEN
-  WITH locked AS MATERIALIZED (
-    SELECT k.sources, CASE WHEN k.owns THEN s.finished_at IS NOT NULL
-      ELSE s.status <> 'pending' OR s.edge_errors > 0
-        OR s.satisfied_sources + s.remaining_sources <> s.source_count END AS is_hard
-    FROM (
-      SELECT o.run_id, o.position, array_agg(o.i) AS sources, bool_or(o.owns) AS owns FROM (
-        SELECT unnest(runs) AS run_id, unnest(positions) AS position, NULL::int AS i, false AS owns
-        UNION ALL SELECT runs[e.i], e.p, e.i, false FROM unnest(edge_from, edge_position) AS e (i, p)
-        UNION ALL SELECT runs[t.i], t.p, t.i::int, true FROM unnest(owners) WITH ORDINALITY AS t (p, i)
-          WHERE t.p IS NOT NULL
-      ) o GROUP BY o.run_id, o.position
-    ) k JOIN workflow_run_steps s ON s.run_id = k.run_id AND s.position = k.position
-    ORDER BY s.run_id, s.position FOR UPDATE OF s
-  )
-  SELECT coalesce(array_agg(DISTINCT source.i) FILTER (WHERE source.i IS NOT NULL), '{{}}') INTO hard
-  FROM locked d CROSS JOIN LATERAL unnest(CASE WHEN d.is_hard THEN d.sources ELSE '{{}}' END) AS source (i);
+    WITH locked AS MATERIALIZED (
+      SELECT k.sources, CASE WHEN k.owns THEN s.finished_at IS NOT NULL
+        ELSE s.status <> 'pending' OR s.edge_errors > 0
+          OR s.satisfied_sources + s.remaining_sources <> s.source_count END AS is_hard
+      FROM (
+        SELECT o.run_id, o.position, array_agg(o.i) AS sources, bool_or(o.owns) AS owns FROM (
+          SELECT unnest(runs) AS run_id, unnest(positions) AS position, NULL::int AS i, false AS owns
+          UNION ALL SELECT runs[e.i], e.p, e.i, false FROM unnest(edge_from, edge_position) AS e (i, p)
+          UNION ALL SELECT runs[t.i], t.p, t.i::int, true FROM unnest(owners) WITH ORDINALITY AS t (p, i)
+            WHERE t.p IS NOT NULL
+        ) o GROUP BY o.run_id, o.position
+      ) k JOIN workflow_run_steps s ON s.run_id = k.run_id AND s.position = k.position
+      ORDER BY s.run_id, s.position FOR UPDATE OF s
+    )
+    SELECT coalesce(array_agg(DISTINCT source.i) FILTER (WHERE source.i IS NOT NULL), '{{}}') INTO hard
+    FROM locked d CROSS JOIN LATERAL unnest(CASE WHEN d.is_hard THEN d.sources ELSE '{{}}' END) AS source (i);
   END IF;
 
   WITH done AS (
@@ -443,9 +443,9 @@ END $$;
 
 # The best ready steps of a queue get a token and go to the broker, while fewer than `most` are there; with `patience` those
 # that have been ready for as many seconds: a worker may take the others by itself. A row of nothing says that there are
-# such others. And of each
-# pool that a ready step of the queue waits for, the best ready steps that its slots have room for, whatever their queues.
-# Who gives slots away holds the pool's row: how many are taken is counted, so that what dies gives its own back.
+# such others. And of each pool that a ready step of the queue waits for, the best ready steps that its slots have room
+# for, whatever their queues. Who gives slots away holds the pool's row: how many are taken is counted, so that what dies
+# gives its own back.
 QUEUE = f"""
 CREATE FUNCTION orchestrator_queue(wanted text, most int, patience float8)
 RETURNS TABLE (id uuid, claim_token uuid, queue text)

@@ -25,18 +25,11 @@ from orchestrator.store.db import Database
 from tests.documents import document, step
 from tests.families import below, children_of, levels, line, only_child, start_family, unwatched
 from tests.hands import SUCCESS, Hands, together
+from tests.integration.engine.races.test_overlapping_work_never_deadlocks import deadlocks
 from tests.support import soaked, wait_for
 
 ENDS = ("run.succeeded", "run.failed", "run.canceled")
 HUNDREDS = soaked(1, 5)
-
-
-def deadlocks(db: Database) -> int:
-    with db.transaction() as conn:
-        conn.execute(text("SELECT pg_stat_force_next_flush()"))
-    with db.transaction() as conn:
-        found = conn.scalar(text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"))
-    return int(found or 0)
 
 
 def settled(hands: Hands) -> None:

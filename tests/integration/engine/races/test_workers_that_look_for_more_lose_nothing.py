@@ -22,6 +22,7 @@ from orchestrator.store.db import Database
 from orchestrator.store.transition import Queued
 from tests.documents import Document, document, step
 from tests.hands import LEASE, Hands, together
+from tests.integration.engine.races.test_overlapping_work_never_deadlocks import deadlocks
 from tests.support import soaked, wait_for
 
 RUNS = soaked(16, 60)
@@ -78,14 +79,6 @@ def _all_over(hands: Hands, runs: list[str]) -> bool:
     found = text("SELECT count(*) FROM workflow_runs WHERE id = ANY (:ids ::uuid[]) AND finished_at IS NULL")
     with hands.db.transaction() as conn:
         return not conn.execute(found, {"ids": runs}).scalar_one()
-
-
-def deadlocks(db: Database) -> int:
-    with db.transaction() as conn:
-        conn.execute(text("SELECT pg_stat_force_next_flush()"))
-    with db.transaction() as conn:
-        found = conn.scalar(text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"))
-    return int(found or 0)
 
 
 @pytest.mark.parametrize("operated", [False, True])
