@@ -43,8 +43,8 @@ def never() -> bool:
 
 
 class Announcer:
-    """Says every few seconds, and when it `changed`, that the process lives; and once what functions it has, and
-    `register`s its workflows."""
+    """Says every few seconds, and when it `changed`, that the process lives; before, it `register`s its workflows
+    and says, once, what functions it has."""
 
     def __init__(
         self,
@@ -67,13 +67,15 @@ class Announcer:
         self._due = time.monotonic() + EVERY_SECONDS
 
     def _announce_whole(self) -> None:
-        """All about this process; and those that are long gone are forgotten."""
+        """All about this process, and those that are long gone are forgotten. Its workflows are registered first: who
+        sees that it is there can start them."""
+        registered = self._functions is None or self._register()
         with self._db.transaction(lazy=True) as conn:
             workers.announce(conn, self._describe())
             if self._functions is not None:
                 workers.announce_functions(conn, _described(self._functions))
             workers.forget_gone(conn, _FORGOTTEN_AFTER)
-        if self._functions is not None and not self._register():
+        if not registered:
             return  # the whole is said again next time
         self._functions = None
         self._whole_due = time.monotonic() + _WHOLE_EVERY_SECONDS

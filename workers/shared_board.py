@@ -6,8 +6,10 @@ kernel's, which frees it.
 
 Taking back what a child has not begun needs no lock either. The child writes that it begins an attempt (or seals the
 hand), then looks whether its hand was taken back; the parent writes that it takes the hand back, then looks how many
-were begun. So at least one of them sees the other. If both do, the attempt in question is begun by nobody, and the
-child gives it back itself.
+were begun. So at least one of them sees the other (Dekker's way). If both do, the attempt in question is begun by
+nobody, and the child gives it back itself. This needs words that are written and read whole, which a memoryview of
+native words does and `struct.pack_into` does not: it writes zeros first. And it needs what is written to be seen before
+what is read behind it, which processors do not do by themselves.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import mmap
 import os
 import struct
 import tempfile
+import threading
 import time
 import uuid
 import zlib
@@ -31,7 +34,7 @@ from workers.board import Attempt, Ending, Entry, Gone
 
 HAND = 64  # attempts a child can hold at most
 
-_WORD = struct.Struct("<q")
+_WORD = 8  # bytes
 # token of the attempt whose function runs, since, timeout, deadline (0: none), whether it runs
 _CALL = struct.Struct("<16sddd?")
 _REQUEST = struct.Struct("<16s")
@@ -54,6 +57,7 @@ class SharedBoard:
 
     def __init__(self, slots: int = 1024) -> None:
         self._memory = mmap.mmap(-1, (slots + 1) * _SLOT_BYTES)
+        self._words = memoryview(self._memory).cast("q")
         self._slots = slots
         self._bell = Bell()
         self._taking = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the worker lives
@@ -62,6 +66,7 @@ class SharedBoard:
 
     def close(self) -> None:
         """Free this process' part of it."""
+        self._words.release()
         self._memory.close()
         self._taking.close()
         self._bell.close()
@@ -197,11 +202,12 @@ class SharedBoard:
             self._put_word(slot, at, 0)
 
     def _word(self, slot: int, at: int) -> int:
-        word: int = _WORD.unpack_from(self._memory, slot * _SLOT_BYTES + at)[0]
-        return word
+        return self._words[(slot * _SLOT_BYTES + at) // _WORD]
 
     def _put_word(self, slot: int, at: int, word: int) -> None:
-        _WORD.pack_into(self._memory, slot * _SLOT_BYTES + at, word)
+        """Write it, and let all see it before anything is read behind it."""
+        self._words[(slot * _SLOT_BYTES + at) // _WORD] = word
+        _fence()
 
     def _put(self, slot: int, at: int, packed: bytes) -> None:
         start = slot * _SLOT_BYTES + at
@@ -216,6 +222,17 @@ class SharedBoard:
             if _SUM.pack(zlib.crc32(packed)) == told:
                 return layout.unpack(packed)
         return None
+
+
+def _fence() -> None:
+    """A full barrier of memory: an atomic write that releases, then one of the same word that acquires.
+
+    The lock is made here, as one of the process could be held by another thread when this process is forked.
+    """
+    lock = threading.Lock()
+    for _ in range(2):
+        with lock:
+            pass
 
 
 def _entry(pid: int, attempt: Attempt, since: float, begun: bool, call: tuple[Any, ...] | None) -> Entry:

@@ -137,6 +137,20 @@ def test_a_process_and_who_takes_back_never_both_have_an_attempt(shared: SharedB
     assert set(begun).isdisjoint(taken)
 
 
+def test_a_word_that_is_written_again_is_never_read_as_another(shared: SharedBoard) -> None:
+    """One that is taken back twice stays taken back meanwhile, or its process would begin what another has by then."""
+    take(shared, new_token())
+    entry = shared.running()[0]
+    assert shared.take_back(entry) == []
+
+    def take_back_again() -> None:
+        while True:
+            shared.take_back(entry)
+
+    with child(take_back_again):
+        assert not any(shared.begin() for _ in range(30_000))
+
+
 def _read_token(out: int) -> str | None:
     """A token the child has written, None when there is none yet."""
     ready, _, _ = select.select([out], [], [], 0)
