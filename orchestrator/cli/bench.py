@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from orchestrator.bench.join import join
 from orchestrator.bench.page import as_json as as_text
 from orchestrator.bench.page import write_page
 from orchestrator.bench.run import Wanted, run_bench
@@ -40,18 +41,20 @@ _SUITE = click.Path(path_type=Path, exists=True, file_okay=False)
 @click.option("--peers", type=_SUITE, help="Folder of a suite that runs W1 to W4 on other engines.")
 @click.option("--peer-names", default="", help="Which of its engines (default: those the suite chooses).")
 @click.option("--out", type=_FILE, default="results.json", show_default=True, help="Where to write what was measured.")
-@click.option("--from", "source", type=_FILE, help="Measure nothing; show and write what this file holds.")
+@click.option(
+    "--from", "sources", type=_FILE, multiple=True, help="Measure nothing; show and write what these files hold."
+)
 @click.option("--write", type=_FILE, help="Write this page, docs/performance.md, with pictures and data.")
 @common
 def bench(
     workloads: str, sizes: Sequence[str], rounds: int, slots: str, old_rows: int, waiting_rows: int, patience: float,
-    peers: Path | None, peer_names: str, out: Path, source: Path | None, write: Path | None, as_json: bool,
+    peers: Path | None, peer_names: str, out: Path, sources: Sequence[Path], write: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Measure the engine on this machine.
 
     On servers of its own in a temporary folder, which it removes. docs/performance.md tells what the workloads are.
     """
-    if source is None:
+    if not sources:
         counts = _counts(slots)
         suite = None if peers is None else Suite(peers.absolute(), peer_names, rounds, counts)
         if suite is not None:
@@ -61,7 +64,7 @@ def bench(
         results = run_bench(wanted, Config.from_env(need=()), note)
         out.write_text(as_text(results))
     else:
-        results = _read(source)
+        results = join([_read(source) for source in sources])
     _show(results, as_json)
     if write is not None:
         for path in write_page(results, write):

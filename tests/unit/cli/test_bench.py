@@ -9,12 +9,13 @@ import pytest
 
 from orchestrator.bench.page import as_json
 from orchestrator.cli.main import run
-from tests.unit.bench.results import graph_line, results
+from tests.unit.bench.results import FACTS, graph_line, results
 
 
-def stored(folder: Path, *lines: dict[str, object]) -> str:
-    path = folder / "results.json"
-    path.write_text(as_json(results(*lines)))
+def stored(folder: Path, *lines: dict[str, object], name: str = "results.json", **facts: object) -> str:
+    path, made = folder / name, results(*lines)
+    made["facts"] |= facts
+    path.write_text(as_json(made))
     return f"--from={path}"
 
 
@@ -35,6 +36,26 @@ def test_results_of_before_become_a_page(tmp_path: Path, capsys: pytest.CaptureF
     assert run(["bench", stored(tmp_path, graph_line(1234.0)), f"--write={page}"]) == 0
     assert page.read_text().startswith("# Performance")
     assert f"wrote {page}" in capsys.readouterr().err
+
+
+def test_what_was_measured_in_parts_becomes_one_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = [graph_line(1234.0), graph_line(2345.0, size="200x50")]
+    files = [stored(tmp_path, part, name=f"{number}.json") for number, part in enumerate(parts)]
+    assert run(["bench", "--json", *files]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {**results(*parts), "facts": {**FACTS, "parts": 2}}
+    assert run(["bench", *files, f"--write={tmp_path / 'page.md'}"]) == 0
+    assert "3 rounds in each of 2 runs:" in (tmp_path / "page.md").read_text()
+
+
+def test_parts_that_would_mix_figures_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = stored(tmp_path, graph_line(1.0), name="1.json")
+    again = stored(tmp_path, graph_line(2.0), name="2.json")
+    elsewhere = stored(tmp_path, graph_line(2.0, "W2", "50"), name="3.json", cores=8)
+    assert run(["bench", one, again]) == 2
+    assert "--from: W1 20x50 on 4 slots stands in more than one" in capsys.readouterr().err
+    assert run(["bench", one, elsewhere]) == 2
+    assert "cores differs: 2, 8" in capsys.readouterr().err
 
 
 def test_a_measurement_that_failed_its_check_makes_exit_code_1(tmp_path: Path) -> None:
