@@ -52,7 +52,8 @@ INDEX = '    build_index(op.get_context(), "later_idx", "workflow_runs (created_
 
 
 def waits(db: Database, like: str) -> bool:
-    found = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE :like")
+    mine = "datname = current_database() AND wait_event_type = 'Lock'"
+    found = text(f"SELECT count(*) FROM pg_stat_activity WHERE {mine} AND query LIKE :like")
     with db.transaction() as conn:
         return bool(conn.execute(found, {"like": like}).scalar_one())
 
