@@ -180,7 +180,6 @@ CREATE TABLE workflow_runs (
     pause_reason TEXT,
     cancel_reason TEXT,
     CONSTRAINT workflow_runs_pkey PRIMARY KEY (id),
-    CONSTRAINT workflow_runs_workflow_id_app_id_idempotency_key_key UNIQUE (workflow_id, app_id, idempotency_key),
     CONSTRAINT workflow_runs_status_check CHECK (status IN ('canceled', 'canceling', 'failed', 'paused', 'pending', 'running', 'succeeded')),
     CONSTRAINT workflow_runs_final_status_check CHECK (final_status IN ('canceled', 'failed', 'succeeded')),
     CONSTRAINT workflow_runs_finished_check CHECK ((finished_at IS NOT NULL) = (status IN ('canceled', 'failed', 'succeeded'))),
@@ -201,6 +200,8 @@ CREATE INDEX workflow_runs_error_idx ON workflow_runs (id) WHERE error IS NOT NU
 
 CREATE INDEX workflow_runs_halting_idx ON workflow_runs (id) WHERE halting IS NOT NULL;
 
+CREATE UNIQUE INDEX workflow_runs_idempotency_idx ON workflow_runs (workflow_id, app_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
 CREATE INDEX workflow_runs_limit_idx ON workflow_runs (workflow_id, limit_key, status, id) WHERE status IN ('canceling', 'paused', 'pending', 'running') AND limit_key IS NOT NULL;
 
 CREATE INDEX workflow_runs_open_idx ON workflow_runs (id) WHERE status IN ('canceling', 'paused', 'pending', 'running');
@@ -209,7 +210,7 @@ CREATE INDEX workflow_runs_root_idx ON workflow_runs (root_id);
 
 CREATE INDEX workflow_runs_stopped_idx ON workflow_runs (id) WHERE status IN ('canceled', 'failed');
 
-CREATE INDEX workflow_runs_tags_idx ON workflow_runs USING gin (tags);
+CREATE INDEX workflow_runs_tags_idx ON workflow_runs USING gin (tags) WHERE tags <> '{}';
 
 CREATE INDEX workflow_runs_workflow_idx ON workflow_runs (workflow_id, id);
 

@@ -548,6 +548,8 @@ END $$;
 # Runs of one revision that differ in their input only, with all their steps: `ids` holds the steps' ids, run by run.
 # The ids of the runs come back, and the queues with first steps. A run whose idempotency key is taken is not made. None
 # is made when the app sees another revision now than the starter knows; then one row comes back, of nothing.
+STILL_FOUND = """SELECT FROM orchestrator_find(app_key, workflow_key, number) f
+      WHERE f.revision_id = revision AND f.workflow_id = workflow AND f.app_id = app"""
 START = f"""
 CREATE FUNCTION orchestrator_start(
   app_key text, workflow_key text, number int, run_ids uuid[], inputs text[], workflow uuid, revision uuid, app uuid, tags text[], key text, timeout float8,
@@ -557,11 +559,6 @@ CREATE FUNCTION orchestrator_start(
 LANGUAGE plpgsql {PLANNED} AS $$
 #variable_conflict use_column
 BEGIN
-  IF NOT EXISTS (SELECT FROM orchestrator_find(app_key, workflow_key, number) f
-                 WHERE f.revision_id = revision AND f.workflow_id = workflow AND f.app_id = app) THEN
-    RETURN QUERY SELECT NULL::uuid, NULL::text;
-    RETURN;
-  END IF;
   RETURN QUERY
   WITH made AS (
     INSERT INTO workflow_runs (id, workflow_id, revision_id, app_id, status, input, vars, tags, idempotency_key,
@@ -569,7 +566,12 @@ BEGIN
     SELECT r.id, workflow, revision, app, 'running', CAST(r.input AS json), '{{}}', tags, key, r.id, cardinality(names),
       orchestrator_now(), orchestrator_now(), orchestrator_now() + make_interval(secs => timeout)
     FROM unnest(run_ids, inputs) AS r (id, input)
-    ON CONFLICT (workflow_id, app_id, idempotency_key) DO NOTHING
+    -- A workflow of the app's own is looked at by its primary key; only for one of its group is all looked up.
+    WHERE EXISTS (SELECT FROM workflow_revisions v JOIN workflows w ON w.id = v.workflow_id JOIN apps a ON a.id = w.app_id
+        WHERE v.id = revision AND v.number = coalesce(orchestrator_start.number, w.latest_revision) AND w.id = workflow
+          AND a.id = app AND w.name_key = workflow_key AND a.name_key = app_key AND w.deleted_at IS NULL)
+      OR EXISTS ({STILL_FOUND})
+    ON CONFLICT (workflow_id, app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING workflow_runs.id
   ), told AS (
     INSERT INTO run_events (run_id, kind, data) SELECT m.id, 'run.started', event FROM made m
@@ -589,6 +591,9 @@ BEGIN
   )
   SELECT m.id, NULL::text FROM made m
   UNION ALL SELECT DISTINCT NULL::uuid, s.queue FROM steps s WHERE s.queue IS NOT NULL;
+  IF NOT FOUND AND NOT EXISTS ({STILL_FOUND}) THEN
+    RETURN QUERY SELECT NULL::uuid, NULL::text;
+  END IF;
 END $$;
 """
 

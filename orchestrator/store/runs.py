@@ -48,7 +48,7 @@ VALUES (:id, :workflow_id, :revision_id, :app_id, CASE WHEN :pending THEN 'pendi
   :depth, :step_count, :rerun_of_id, orchestrator_now(),
   CASE WHEN NOT :pending THEN orchestrator_now() END,
   CASE WHEN NOT :pending THEN orchestrator_now() + make_interval(secs => CAST(:timeout AS double precision)) END)
-ON CONFLICT (workflow_id, app_id, idempotency_key) DO NOTHING
+ON CONFLICT (workflow_id, app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
 RETURNING id
 """)
 

@@ -190,7 +190,8 @@ def find_statuses(conn: Connection, filters: RunFilters, after: str | None, limi
 
 
 # What seldom occurs is found by its index; asked for the newest, the planner would rather read all runs in order.
-_TAGGED = "(SELECT * FROM workflow_runs WHERE tags @> CAST(:tags AS text[]) OFFSET 0)"
+# The index of tags holds runs that have some.
+_TAGGED = "(SELECT * FROM workflow_runs WHERE tags @> CAST(:tags AS text[]) AND tags <> '{}' OFFSET 0)"
 # Those of one schedule, in the order of its index of them: they may be rare, or all be old.
 _SCHEDULED = """(SELECT n.* FROM schedule_fires f JOIN workflow_runs n ON n.id = f.run_id
   WHERE f.schedule_id = (CAST(:schedules AS uuid[]))[1] AND f.run_id IS NOT NULL)"""

@@ -78,7 +78,14 @@ workflow_runs = Table(
     Column("cancel_reason", Text),
     # The run it repeats, which may be deleted by now.
     Column("rerun_of_id", Id),
-    UniqueConstraint("workflow_id", "app_id", "idempotency_key"),
+    Index(
+        "workflow_runs_idempotency_idx",
+        "workflow_id",
+        "app_id",
+        "idempotency_key",
+        unique=True,
+        postgresql_where=text("idempotency_key IS NOT NULL"),
+    ),
     RUN_CHECK.constraint(),
     Index("workflow_runs_created_idx", "app_id", "id"),
     Index("workflow_runs_workflow_idx", "workflow_id", "id"),
@@ -103,7 +110,7 @@ workflow_runs = Table(
     # How many there were of each status over time, without a look at the table.
     Index("workflow_runs_over_time_idx", "id", postgresql_include=["status", "app_id"]),
     Index("workflow_runs_error_idx", "id", postgresql_where=text("error IS NOT NULL")),
-    Index("workflow_runs_tags_idx", "tags", postgresql_using="gin"),
+    Index("workflow_runs_tags_idx", "tags", postgresql_using="gin", postgresql_where=text("tags <> '{}'")),
     Index(
         "workflow_runs_input_idx",
         literal_column(SEARCHED).label("searched"),
