@@ -14,6 +14,7 @@ CLIENT = "client"  # this process, without its children
 QUIET_PERCENT = 12.0
 _SAMPLE_SECONDS = 0.5
 _LOOK_SECONDS = 0.7
+_IDLE_PERCENT = 10.0
 _MIB = 1 << 20
 
 
@@ -105,4 +106,14 @@ def wait_quiet(roots: Iterable[int], patience: float) -> None:
         with Meter({str(pid): pid for pid in roots if pid != os.getpid()}) as meter:
             time.sleep(_LOOK_SECONDS)
         if meter.foreign_percent <= QUIET_PERCENT:
+            return
+
+
+def wait_idle(root: int, patience: float) -> None:
+    """Wait until a process, with all that it has started, does nothing of its own; `patience` seconds at most."""
+    ends = time.monotonic() + patience
+    while time.monotonic() < ends:
+        with Meter({"it": root}) as meter:
+            time.sleep(_LOOK_SECONDS)
+        if 100 * meter.cpu_s["it"] / _LOOK_SECONDS <= _IDLE_PERCENT:
             return

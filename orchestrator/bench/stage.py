@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.bench.graphs import chain, document
+from orchestrator.bench.meter import wait_idle
 from orchestrator.bench.processes import Processes
 from orchestrator.bench.scratch import Scratch
 from orchestrator.bench.steps import MODULE
@@ -20,6 +21,7 @@ from orchestrator.store.counters import watcher_url
 from orchestrator.store.db import Database
 
 WARM_UP_RUNS = 40
+_WEB_PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +79,5 @@ def staged(scratch: Scratch, config: Config, database_url: str, slots: int, *, w
 def _warm_up(stage: Stage) -> None:
     stage.client.register(document("warm-up", chain(3)))
     stage.wait(start_all(stage.client, "warm-up", WARM_UP_RUNS, stage.new_log()))
+    if stage.web_url:
+        wait_idle(stage.roots["web"], _WEB_PATIENCE)  # it compiles its pages once it serves

@@ -93,6 +93,8 @@ def test_what_postgres_did_for_a_step_is_counted(measured: dict[str, Any]) -> No
 def test_starts_idling_and_slots_have_their_figures(measured: dict[str, Any]) -> None:
     lines = {line["workload"]: line for line in measured["lines"]}
     assert lines["W8"]["starts_per_s"] > 0
+    assert lines["W8"]["bare_commits_per_s"] > 0
+    assert lines["W8"]["unattended_starts_per_s"] > 0
     assert lines["W8"]["transactional_starts_per_s"] > 0
     assert lines["W8"]["rest_starts_per_s"] > 0
     assert lines["W9"]["statements_per_s"] > 0

@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.bench import meter
 from orchestrator.bench.facts import changed_settings, filesystem_of
-from orchestrator.bench.meter import Meter, wait_quiet
+from orchestrator.bench.meter import Meter, wait_idle, wait_quiet
 from orchestrator.config import Config
 from tests.support import wait_for
 
@@ -73,6 +73,7 @@ class Played:
 
     def __enter__(self) -> Played:
         self.foreign_percent = self.shares.pop(0)
+        self.cpu_s = {"it": self.foreign_percent / 100}
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -86,6 +87,18 @@ def test_others_are_waited_for_until_they_are_quiet_or_patience_ends(
     monkeypatch.setattr(meter, "Meter", played)
     monkeypatch.setattr(meter, "_LOOK_SECONDS", 0)
     wait_quiet([1], patience)
+    assert played.shares == left
+
+
+@pytest.mark.parametrize(("patience", "left"), [(0, [90.0, 50.0, 3.0, 60.0]), (600, [60.0])])
+def test_a_process_is_waited_for_until_it_has_started_or_patience_ends(
+    monkeypatch: pytest.MonkeyPatch, patience: float, left: list[float]
+) -> None:
+    played = Played(90.0, 50.0, 3.0, 60.0)
+    monkeypatch.setattr(meter, "Meter", played)
+    monkeypatch.setattr(meter, "_LOOK_SECONDS", 1e-3)
+    monkeypatch.setattr(meter, "_IDLE_PERCENT", 1e4)
+    wait_idle(1, patience)
     assert played.shares == left
 
 
