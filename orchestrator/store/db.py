@@ -29,8 +29,9 @@ _ID = extensions.new_type((2950,), "ID", extensions.UNICODE)
 _IDS = extensions.new_array_type((2951,), "IDS", _ID)
 
 
-# Plans of the database's functions are kept for a connection, and made anew each second: one made while a table was
-# small is a bad one as soon as it is large, which for a young installation is long before its statistics say so.
+# Plans of the database's functions are kept for a connection, and made anew once its calls have taken a second in all:
+# one made while a table was small is a bad one as soon as it is large, which for a young installation is long before
+# its statistics say so. A bad one is soon found out this way, and planning takes a hundredth of the time of calls.
 _PLANS_SECONDS = 1.0
 
 
@@ -47,7 +48,8 @@ class Database:
         self.engine = engine
         self._lock_timeout = lock_timeout
         self._idle: list[tuple[extensions.connection, float]] = []
-        self._planned: WeakKeyDictionary[extensions.connection, float] = WeakKeyDictionary()
+        # How long the calls of a connection took since its plans were made, in seconds.
+        self._spent: WeakKeyDictionary[extensions.connection, float] = WeakKeyDictionary()
 
     @classmethod
     def connect(
@@ -104,19 +106,17 @@ class Database:
         if self._lock_timeout is not None:
             limit_lock_waits(connection, self._lock_timeout)
 
-    def call(
-        self, statement: str, values: Sequence[Any] | Mapping[str, Any], *, plans_seconds: float = _PLANS_SECONDS
-    ) -> list[tuple[Any, ...]]:
+    def call(self, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of one statement (`%s` or `%(name)s` for each value) that is a transaction of its own.
 
-        One round trip. It has connections of its own, as many as there are calls at a time. Plans of functions that
-        are older than `plans_seconds` are made anew. Raises `Unreachable` as `transaction` does, and what the driver
-        raises for a statement that fails.
+        One round trip. It has connections of its own, as many as there are calls at a time. Raises `Unreachable` as
+        `transaction` does, and what the driver raises for a statement that fails.
         """
         connection = self._calling()
-        if time.monotonic() - self._planned.get(connection, 0.0) > plans_seconds:
-            self._planned[connection] = time.monotonic()
-            statement = f"DISCARD PLANS; {statement}"
+        spent = self._spent.get(connection, _PLANS_SECONDS)
+        if spent >= _PLANS_SECONDS:
+            spent, statement = 0.0, f"DISCARD PLANS; {statement}"
+        began = time.monotonic()
         try:
             with connection.cursor() as cursor:
                 cursor.execute(statement, values)
@@ -129,6 +129,8 @@ class Database:
             if told is None:
                 raise
             raise told from error
+        finally:
+            self._spent[connection] = spent + time.monotonic() - began
         self._idle.append((connection, time.monotonic()))
         return rows
 

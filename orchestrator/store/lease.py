@@ -123,16 +123,12 @@ def count_queued(db: Database, queue: str) -> int:
     return int(db.call("SELECT count(*) FROM workflow_run_steps WHERE status = 'queued' AND queue = %s", [queue])[0][0])
 
 
-# Each part has an index that is made for it, so it can only be planned in one way; planning takes longer than asking.
-_DUE_PLANS_SECONDS = 60.0
-
-
 def find_due(db: Database, grace: float, resend: float) -> dict[str, bool]:
     """For each of the coordinator's duties, by name, whether there may be something to do.
 
     `grace` and `resend` as `find_expired` and `take_unanswered` have them.
     """
-    rows = db.call("SELECT duty, due FROM orchestrator_due(%s, %s)", [grace, resend], plans_seconds=_DUE_PLANS_SECONDS)
+    rows = db.call("SELECT duty, due FROM orchestrator_due(%s, %s)", [grace, resend])
     return dict(rows)
 
 

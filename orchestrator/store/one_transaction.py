@@ -25,9 +25,7 @@ class OneTransaction(Database):
         with _locks_told(), self._connection.begin_nested():
             yield self._connection
 
-    def call(
-        self, statement: str, values: Sequence[Any] | Mapping[str, Any], *, plans_seconds: float = 0.0
-    ) -> list[tuple[Any, ...]]:
+    def call(self, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
         given = dict(values) if isinstance(values, Mapping) else tuple(values)
         with _locks_told(), self._connection.begin_nested():
             return [tuple(row) for row in self._connection.exec_driver_sql(statement, given)]
