@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -42,7 +43,19 @@ class Import:
 def read(folder: str) -> tuple[Source, ...]:
     """Every Python file under a folder of the project."""
     paths = sorted((ROOT / folder).rglob("*.py"))
-    return tuple(Source(path, _module(path), ast.parse(path.read_text(), str(path))) for path in paths)
+    gc.collect()
+    gc.disable()  # the trees are millions of objects, and stay
+    try:
+        return tuple(Source(path, _module(path), ast.parse(path.read_text(), str(path))) for path in paths)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@cache
+def nodes(source: Source) -> tuple[ast.AST, ...]:
+    """Every node of the file's tree."""
+    return tuple(ast.walk(source.tree))
 
 
 def _module(path: Path) -> str:
@@ -57,7 +70,7 @@ def imports(source: Source) -> tuple[Import, ...]:
 
 
 def _imports(source: Source) -> Iterator[Import]:
-    for node in ast.walk(source.tree):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(source, node.lineno, alias.name, None)
@@ -90,9 +103,10 @@ def within(dotted: str, package: str) -> bool:
     return dotted == package or dotted.startswith(package + ".")
 
 
-def texts(source: Source) -> Iterator[tuple[int, str]]:
+@cache
+def texts(source: Source) -> tuple[tuple[int, str], ...]:
     """Every string of the file but its docstrings, with its line; what an f-string fills in shows as `{}`."""
-    yield from _texts(source.tree, _docstrings(source.tree))
+    return tuple(_texts(source.tree, _docstrings(source)))
 
 
 def _texts(node: ast.AST, skipped: set[int]) -> Iterator[tuple[int, str]]:
@@ -109,15 +123,17 @@ def _part(part: ast.expr) -> str:
     return part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "{}"
 
 
-def _docstrings(tree: ast.Module) -> set[int]:
+def _docstrings(source: Source) -> set[int]:
     """Strings that stand alone as a statement."""
     return {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        id(node.value)
+        for node in nodes(source)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
 
 
 def functions(source: Source) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function and method of the file."""
-    for node in ast.walk(source.tree):
+    for node in nodes(source):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node

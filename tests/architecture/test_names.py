@@ -13,7 +13,7 @@ from orchestrator.domain.definition import HANDLER_NAMES
 from orchestrator.domain.states import StepStatus
 from orchestrator.store.tables import metadata
 from tests.architecture.pages import Page, page
-from tests.architecture.source import ROOT, Source, read
+from tests.architecture.source import ROOT, Source, nodes, read
 
 # Words of docs/names.md that are not ours, and the modules that speak about others' things by these names.
 REFUSED = {
@@ -47,7 +47,7 @@ WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 def defined(source: Source) -> Iterator[tuple[int, str]]:
     """The names a file gives to things: functions, classes, arguments, variables, fields."""
-    for node in ast.walk(source.tree):
+    for node in nodes(source):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):
