@@ -126,9 +126,7 @@ def _part(part: ast.expr) -> str:
 def _docstrings(source: Source) -> set[int]:
     """Strings that stand alone as a statement."""
     return {
-        id(node.value)
-        for node in nodes(source)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        id(node.value) for node in nodes(source) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
 
 

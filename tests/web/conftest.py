@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from types import CodeType
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
+from jinja2 import BytecodeCache
+from jinja2.bccache import Bucket
 from playwright.sync_api import Browser
 
 from orchestrator.config import Config
@@ -16,6 +20,27 @@ from orchestrator.store.db import Database
 from tests.web.browser import chromium, served
 from tests.web.stage import Stage, furnish
 from web.app import create_app
+
+
+class Kept(BytecodeCache):
+    """What templates were compiled to, for all applications of this process: the same each time."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._held.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._held[bucket.key, bucket.checksum] = bucket.code
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    """Compiling the templates of all pages takes a second, and most modules have an application of their own."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(Flask.jinja_options, "bytecode_cache", Kept())
+        yield
 
 
 @pytest.fixture
@@ -48,8 +73,9 @@ def stage(module_db: Database) -> Stage:
     return furnish(module_db)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    """One for all modules of this folder; what a reader leaves in it goes with the reader's context."""
     with chromium() as found:
         yield found
 
