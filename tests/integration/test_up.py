@@ -27,43 +27,82 @@ from tests.support import wait_for
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.timeout(240)
-def test_everything_answers_and_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
-    with up_in(tmp_path, "--no-example") as up:
-        up.wait_said(READY)
-        assert up.get("/healthz") == (200, {"status": "ok"})
-        assert up.get("/readyz")[0] == 200
-        assert f"/login#token={(up.data / 'admin_token').read_text()}\n" in up.said
-        assert up.execute("SELECT count(*) FROM workers WHERE kind = 'worker' AND stopped_at IS NULL") == 1
-        processes = family(psutil.Process(up.process.pid))
-        up.process.send_signal(signal.SIGINT)
-        assert up.process.wait(60) == 0
-        wait_for(lambda: not any(map(runs, processes)), 20, what="all its processes have ended")
-        assert "Stopped" in up.said
-    assert not (up.data / "running.json").exists()
-
-
-@pytest.mark.timeout(240)
-def test_a_killed_up_leaves_no_process_and_the_next_has_its_data_whatever_was_killed(tmp_path: Path) -> None:
-    with up_in(tmp_path, "--no-example") as up:
-        up.wait_said(READY)
-        up.execute("CREATE TABLE kept AS SELECT 42 AS answer")
-        before = up.running
-        processes = family(psutil.Process(up.process.pid))
-        up.process.kill()
-        up.process.wait()
-    with up_in(tmp_path, "--no-example") as again:
-        again.wait_said(READY)
-        assert still_running(processes) == []
-        assert again.execute("SELECT answer FROM kept") == 42
-        assert again.running["database_url"] == before["database_url"]
-        assert again.get("/readyz")[0] == 200
-        again.execute("CREATE TABLE kept_too AS SELECT 43 AS answer")
-        kill_all(family(psutil.Process(again.process.pid)))  # its servers at once with it
+@pytest.mark.timeout(360)
+def test_a_folder_of_any_names_is_started_stopped_and_killed_and_its_data_are_there_each_time(tmp_path: Path) -> None:
+    for name in ("orchestrator", "workers", "web", "migrations"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('this is not the package that was meant')")
+    with up_in(tmp_path) as up:
+        _the_first_start_runs_the_example(up)
+        processes = _answers(up)
+        _ctrl_c_leaves_no_process(up, processes)
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "report.yaml").write_text(WORKFLOW)
+    with up_in(tmp_path, env={"ORCHESTRATOR_FUNCTIONS": "shop"}) as again:
+        again.wait_said(SHOWN)
+        assert again.execute("SELECT count(*) FROM workflow_runs") == 1, "the example runs once"
+        _a_step_of_the_folder_runs_on_any_queue(again)
+        before = again.running
+        processes = family(psutil.Process(again.process.pid))
+        again.process.kill()
         again.process.wait()
     with up_in(tmp_path, "--no-example") as third:
         third.wait_said(READY)
-        assert third.execute("SELECT answer FROM kept_too") == 43
+        assert still_running(processes) == []
+        assert third.execute("SELECT count(*) FROM workflow_runs") == 2
+        assert third.running["database_url"] == before["database_url"]
+        assert third.get("/readyz")[0] == 200
+        third.execute("CREATE TABLE kept AS SELECT 43 AS answer")
+        kill_all(family(psutil.Process(third.process.pid)))  # its servers at once with it
+        third.process.wait()
+    with up_in(tmp_path, "--no-example") as fourth:
+        fourth.wait_said(READY)
+        assert fourth.execute("SELECT answer FROM kept") == 43
+
+
+def _the_first_start_runs_the_example(up: Up) -> None:
+    up.wait_said(SHOWN)
+    order = (READY, "none of your own", "a workflow that came with the package", "order succeeded", SHOWN)
+    assert sorted(order, key=up.said.index) == list(order)
+    assert up.execute("SELECT status FROM workflow_runs") == "succeeded"
+
+
+def _answers(up: Up) -> list[psutil.Process]:
+    """Everything answers; the processes there are."""
+    assert up.get("/healthz") == (200, {"status": "ok"})
+    assert up.get("/readyz")[0] == 200
+    assert f"/login#token={(up.data / 'admin_token').read_text()}\n" in up.said
+    assert up.execute("SELECT count(*) FROM workers WHERE kind = 'worker' AND stopped_at IS NULL") == 1
+    return family(psutil.Process(up.process.pid))
+
+
+def _ctrl_c_leaves_no_process(up: Up, processes: list[psutil.Process]) -> None:
+    up.process.send_signal(signal.SIGINT)
+    assert up.process.wait(60) == 0
+    wait_for(lambda: not any(map(runs, processes)), 20, what="all its processes have ended")
+    assert "Stopped" in up.said
+    assert not (up.data / "running.json").exists()
+
+
+WORKFLOW = """
+name: report
+steps:
+  - {name: total, function: shop.total, queue: gpu, input: {amounts: [12, 30]}}
+output: "{{ steps.total.output }} EUR"
+"""
+SHOP = """
+from orchestrator import function
+
+@function(name="shop.total")
+def total(amounts):
+    return sum(amounts)
+"""
+
+
+def _a_step_of_the_folder_runs_on_any_queue(up: Up) -> None:
+    assert up.cli("register", "report.yaml").returncode == 0
+    done = up.cli("start", "report", "--wait")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, '"42 EUR"'), done.stderr
 
 
 @pytest.mark.timeout(240)
@@ -179,49 +218,6 @@ def test_ctrl_c_while_starting_leaves_no_process(tmp_path: Path) -> None:
         up.process.send_signal(signal.SIGINT)
         assert up.process.wait(60) == 0
         wait_for(lambda: not any(map(runs, processes)), 20, what="all its processes have ended")
-
-
-@pytest.mark.timeout(240)
-def test_the_first_start_runs_the_example_and_later_ones_do_not(tmp_path: Path) -> None:
-    with up_in(tmp_path) as up:
-        up.wait_said(SHOWN)
-        order = (READY, "none of your own", "a workflow that came with the package", "order succeeded", SHOWN)
-        assert sorted(order, key=up.said.index) == list(order)
-        assert up.execute("SELECT status FROM workflow_runs") == "succeeded"
-    with up_in(tmp_path) as again:
-        again.wait_said(SHOWN)
-        assert again.execute("SELECT count(*) FROM workflow_runs") == 1
-
-
-WORKFLOW = """
-name: report
-steps:
-  - {name: total, function: shop.total, queue: gpu, input: {amounts: [12, 30]}}
-output: "{{ steps.total.output }} EUR"
-"""
-SHOP = """
-from orchestrator import function
-
-@function(name="shop.total")
-def total(amounts):
-    return sum(amounts)
-"""
-
-
-@pytest.mark.timeout(240)
-def test_folders_called_as_our_packages_hide_nothing_and_steps_on_any_queue_run(tmp_path: Path) -> None:
-    for name in ("orchestrator", "workers", "web", "migrations"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('this is not the package that was meant')")
-    (tmp_path / "shop.py").write_text(SHOP)
-    (tmp_path / "report.yaml").write_text(WORKFLOW)
-    with up_in(tmp_path, "--example", env={"ORCHESTRATOR_FUNCTIONS": "shop"}) as up:
-        up.wait_said(SHOWN)
-        assert up.execute("SELECT status FROM workflow_runs") == "succeeded"
-        assert up.get("/readyz")[0] == 200
-        assert up.cli("register", "report.yaml").returncode == 0
-        done = up.cli("start", "report", "--wait")
-        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, '"42 EUR"'), done.stderr
 
 
 @pytest.mark.timeout(240)
