@@ -55,9 +55,10 @@ def test_a_folder_of_any_names_is_started_stopped_and_killed_and_its_data_are_th
         third.execute("CREATE TABLE kept AS SELECT 43 AS answer")
         kill_all(family(psutil.Process(third.process.pid)))  # its servers at once with it
         third.process.wait()
-    with up_in(tmp_path, "--no-example") as fourth:
-        fourth.wait_said(READY)
+    with up_in(tmp_path, "--example", env={"ORCHESTRATOR_FUNCTIONS": "shop"}) as fourth:
+        fourth.wait_said(SHOWN)
         assert fourth.execute("SELECT answer FROM kept") == 43
+        assert fourth.execute("SELECT count(*) FROM workflow_runs WHERE status = 'succeeded'") == 3, "it was asked for"
 
 
 def _the_first_start_runs_the_example(up: Up) -> None:
