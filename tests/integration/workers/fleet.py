@@ -115,16 +115,10 @@ class Fleet:
             "PYTHONPATH": str(ROOT) if "PROJ_INSTALL" in environment else "",
         }
         size = ["-c", str(concurrency), "-P", pool, "-l", "INFO", "--without-mingle", "-n", f"{new_token()}@%h"]
-        with log.open("wb") as output:
-            popen = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "proj", "worker", "-Q", ",".join(queues) or "celery", *size],
-                cwd=ROOT / "tests/integration/workers/plain",
-                env={**os.environ, **own, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        words = ["-A", "proj", "worker", "-Q", ",".join(queues) or "celery", *size]
+        home = ROOT / "tests/integration/workers/plain"
+        log.touch()  # until the process has come to open it
+        popen = self.forks.start_plain(words, {**os.environ, **own, **environment}, log, home)
         process = Process(popen, log)
         self.processes.append(process)
         wait_for(lambda: "ready." in process.said() or popen.poll() is not None, 60, what="the other project is ready")

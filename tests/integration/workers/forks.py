@@ -1,7 +1,8 @@
 """Workers and beats forked from one process that has imported what they import: half of what a start costs.
 
 `Forks.start` is what `python launch.py ARGV` is, and `Forked` what `subprocess.Popen` is of it. The real start is
-tested in test_launch.py and test_up.py. Run as a program it is that process: one JSON line asks, one answers.
+tested in test_launch.py and test_up.py. `Forks.plain` are the same for workers of plain Celery. Run as a program it is
+that process: one JSON line asks, one answers (forking.py).
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import random
 import runpy
 import signal
 import socket
@@ -17,10 +17,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from orchestrator.up import launch
+from tests.integration.workers import forking
+from tests.integration.workers.forking import become, serve
 from tests.support import wait_for
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,15 +47,27 @@ _IMPORTED = (
 class Forks:
     """The process to fork from. It ends with `close`, or with the process that made it, and what it started with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *program: str) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
-            program = [sys.executable, "-m", __name__, str(theirs.fileno())]
-            self._process = subprocess.Popen(program, cwd=ROOT, pass_fds=[theirs.fileno()], start_new_session=True)
+            command = [sys.executable, *(program or ("-m", __name__)), str(theirs.fileno())]
+            self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()], start_new_session=True)
         self._answers = self._socket.makefile()
+
+    @cached_property
+    def plain(self) -> Forks:
+        """What workers of another project are forked from; nothing of ours is imported there."""
+        return Forks(str(forking.__file__))
 
     def start(self, argv: Sequence[str], env: Mapping[str, str], log: Path, folder: Path = ROOT) -> Forked:
         """A process of launch.py with these arguments, in a folder, that writes to `log`."""
+        return self._start([str(launch.__file__), *argv], env, log, folder)
+
+    def start_plain(self, argv: Sequence[str], env: Mapping[str, str], log: Path, folder: Path) -> Forked:
+        """A process of `celery` with these arguments, in a folder, that writes to `log`."""
+        return self.plain._start(["celery", *argv], env, log, folder)
+
+    def _start(self, argv: Sequence[str], env: Mapping[str, str], log: Path, folder: Path) -> Forked:
         return Forked(self, self.ask(argv=list(argv), env=dict(env), log=str(log), folder=str(folder)))
 
     def ask(self, **question: Any) -> Any:
@@ -60,6 +75,8 @@ class Forks:
         return json.loads(self._answers.readline())
 
     def close(self) -> None:
+        if "plain" in self.__dict__:
+            self.plain.close()
         self._answers.close()
         self._socket.close()
         self._process.wait()
@@ -92,48 +109,10 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
-def serve(asked: socket.socket) -> dict[str, Any] | None:
-    """Answer until nobody asks: None then, and in what was forked what it was asked to be."""
-    ends: dict[int, int | None] = {}
-    for question in map(json.loads, asked.makefile()):
-        if "ended" in question:
-            answer = _end(ends, question["ended"])
-        elif answer := os.fork():
-            ends[answer] = None
-        else:
-            asked.close()
-            return dict(question)
-        asked.sendall(json.dumps(answer).encode() + b"\n")
-    for pid in [pid for pid in ends if _end(ends, pid) is None]:
-        os.killpg(pid, signal.SIGKILL)
-    return None
-
-
-def _end(ends: dict[int, int | None], pid: int) -> int | None:
-    """The exit code; None while it runs."""
-    if ends[pid] is None:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        ends[pid] = os.waitstatus_to_exitcode(status) if ended else None
-    return ends[pid]
-
-
-def become(argv: Sequence[str], env: Mapping[str, str], log: str, folder: str) -> None:
-    """Be what starting launch.py makes."""
-    os.setsid()
-    os.chdir(folder)
-    nothing, output = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for fd, taken in enumerate((nothing, output, output)):
-        os.dup2(taken, fd)
-    os.environ.clear()
-    os.environ.update(env)
-    random.seed()
-    sys.argv[:] = [str(launch.__file__), *argv]
-    runpy.run_path(sys.argv[0], run_name="__main__")
-
-
 if __name__ == "__main__":
     for name in _IMPORTED:
         importlib.import_module(name)
     asked_to_be = serve(socket.socket(fileno=int(sys.argv[1])))
     if asked_to_be:
         become(**asked_to_be)
+        runpy.run_path(sys.argv[0], run_name="__main__")
