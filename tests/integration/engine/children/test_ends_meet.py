@@ -71,7 +71,7 @@ def under_way(hands: Hands) -> tuple[str, str, list[Any]]:
 @pytest.mark.parametrize("hundred", range(HUNDREDS))
 def test_parent_and_child_complete_while_both_are_canceled(db: Database, hundred: int) -> None:
     hands, chance = Hands(db), random.Random(hundred)
-    for _ in range(100):
+    for _ in range(soaked(66, 100)):
         run_id, child, held = under_way(hands)
         acts: list[Callable[[], Any]] = [partial(hands.settle_all, [one]) for one in held]
         for target in (run_id, child):
