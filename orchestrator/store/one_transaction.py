@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine, event
 
 from orchestrator.errors import Locked
 from orchestrator.store.db import Database
@@ -29,6 +29,45 @@ class OneTransaction(Database):
         given = dict(values) if isinstance(values, Mapping) else tuple(values)
         with _locks_told(), self._connection.begin_nested():
             return [tuple(row) for row in self._connection.exec_driver_sql(statement, given)]
+
+
+def gather_savepoints(engine: Engine) -> None:
+    """From now on savepoints of the engine's connections are made and released with the statement that comes next: a
+    third fewer round trips.
+    """
+    dialect: Any = engine.dialect
+    dialect.do_savepoint = lambda conn, name: _gathered(conn).append(f"SAVEPOINT {name}")
+    dialect.do_release_savepoint = _release
+    for ended in ("commit", "rollback"):  # and with the whole transaction all of them
+        event.listen(engine, ended, lambda conn: _gathered(conn).clear())
+    event.listen(engine, "before_cursor_execute", _with_gathered, retval=True)
+
+
+def _gathered(connection: Connection) -> list[str]:
+    found: list[str] = connection.info.setdefault("orchestrator_savepoints", [])
+    return found
+
+
+def _release(connection: Connection, name: str) -> None:
+    gathered = _gathered(connection)
+    if gathered[-1:] == [f"SAVEPOINT {name}"]:  # nothing was done in it
+        gathered.pop()
+    else:
+        gathered.append(f"RELEASE SAVEPOINT {name}")
+
+
+def _with_gathered(
+    connection: Connection, cursor: Any, statement: str, values: Any, context: Any, many: bool
+) -> tuple[str, Any]:
+    gathered = _gathered(connection)
+    if not gathered:
+        return statement, values
+    first = "; ".join(gathered)
+    gathered.clear()
+    if not many:
+        return f"{first}; {statement}", values
+    cursor.execute(first)
+    return statement, values
 
 
 @contextmanager

@@ -42,7 +42,7 @@ from orchestrator.services.start_plain import StartOptions
 from orchestrator.store import lease, outcomes
 from orchestrator.store.clock import Clock
 from orchestrator.store.db import Database, limit_lock_waits
-from orchestrator.store.one_transaction import OneTransaction
+from orchestrator.store.one_transaction import OneTransaction, gather_savepoints
 from orchestrator.store.transition import Lease, Queued
 from orchestrator.store.workflows import ensure_app
 from orchestrator.testing.results import RunResult, StepResult
@@ -86,9 +86,10 @@ def sandbox(
 @cache
 def _database(url: str | None) -> Database:
     """One a process and database: a warm connection makes a small run several times faster."""
+    database = Database.connect(scratch_database() if url is None else _checked(url))
+    gather_savepoints(database.engine)
     if url is not None:
-        return Database.connect(_checked(url))
-    database = Database.connect(scratch_database())
+        return database
     with database.transaction() as conn:  # made by a sandbox, every other would wait until that one is closed
         ensure_app(conn, Settings().app)
     return database

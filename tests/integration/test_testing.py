@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from orchestrator import testing
 from orchestrator.errors import InvalidConfig, InvalidDefinition, Locked, Unreachable
+from orchestrator.store.db import Database
 
 PASSES = {"name": "x", "steps": [{"name": "a", "pass": True}]}
 
@@ -67,3 +70,30 @@ def test_a_child_of_a_function_may_be_a_document_whose_time_passes_too() -> None
     result = testing.run(work, workflows=[child])
     assert (result.output, result.duration.total_seconds()) == (16, 60)
     assert [child.steps["rest"].status for child in result.children] == ["succeeded"]
+
+
+def test_what_fails_in_a_sandbox_takes_back_its_own_transaction_and_no_other() -> None:
+    with testing.sandbox() as box:
+        db = box.engine.db
+        with db.transaction() as conn:
+            conn.execute(text("CREATE TEMP TABLE kept (n int) ON COMMIT DROP"))
+            conn.execute(text("INSERT INTO kept VALUES (1)"))
+        with db.transaction():
+            """Nothing is done in it."""
+        with pytest.raises(ZeroDivisionError), db.transaction():
+            raise ZeroDivisionError
+        for statement, error in (("INSERT INTO kept VALUES (2)", ZeroDivisionError), ("SELECT 1 / 0", DBAPIError)):
+            with pytest.raises(error):
+                _add_and_fail(db, statement)
+        with pytest.raises(DBAPIError):
+            db.call("SELECT 1 / %s", [0])
+        with db.transaction() as conn:
+            conn.execute(text("INSERT INTO kept VALUES (:n)"), [{"n": 4}, {"n": 5}])
+        assert db.call("SELECT n FROM kept ORDER BY n", []) == [(1,), (4,), (5,)]
+
+
+def _add_and_fail(db: Database, statement: str) -> None:
+    with db.transaction() as conn:
+        conn.execute(text("INSERT INTO kept VALUES (3)"))
+        conn.execute(text(statement))
+        raise ZeroDivisionError
