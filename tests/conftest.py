@@ -10,6 +10,9 @@ import pytest
 
 from orchestrator.store.db import Database
 
+# Each starts whole installations and takes up to a minute, most of it waiting.
+_LONG = ("tests/integration/test_up.py", "tests/chaos/", "tests/integration/bench/", "tests/integration/deploy/")
+
 
 def pytest_configure() -> None:
     """A shell lets what it starts in the background ignore Ctrl-C; what tests start is to end of it all the same."""
@@ -29,6 +32,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first: of several processes that test, none is left alone with them at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
 
 
 @pytest.fixture
