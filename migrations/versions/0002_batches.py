@@ -546,10 +546,8 @@ END $$;
 """
 
 # Runs of one revision that differ in their input only, with all their steps: `ids` holds the steps' ids, run by run.
-# The ids of the runs come back, and the queues with first steps. A run whose idempotency key is taken is not made. None
-# is made when the app sees another revision now than the starter knows; then one row comes back, of nothing.
-STILL_FOUND = """SELECT FROM orchestrator_find(app_key, workflow_key, number) f
-      WHERE f.revision_id = revision AND f.workflow_id = workflow AND f.app_id = app"""
+# The ids of the runs come back, and the queues with first steps. A run whose idempotency key is taken is not made, and
+# none is when the app sees another revision now than the starter knows.
 START = f"""
 CREATE FUNCTION orchestrator_start(
   app_key text, workflow_key text, number int, run_ids uuid[], inputs text[], workflow uuid, revision uuid, app uuid, tags text[], key text, timeout float8,
@@ -570,7 +568,8 @@ BEGIN
     WHERE EXISTS (SELECT FROM workflow_revisions v JOIN workflows w ON w.id = v.workflow_id JOIN apps a ON a.id = w.app_id
         WHERE v.id = revision AND v.number = coalesce(orchestrator_start.number, w.latest_revision) AND w.id = workflow
           AND a.id = app AND w.name_key = workflow_key AND a.name_key = app_key AND w.deleted_at IS NULL)
-      OR EXISTS ({STILL_FOUND})
+      OR EXISTS (SELECT FROM orchestrator_find(app_key, workflow_key, number) f
+        WHERE f.revision_id = revision AND f.workflow_id = workflow AND f.app_id = app)
     ON CONFLICT (workflow_id, app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING workflow_runs.id
   ), told AS (
@@ -591,9 +590,6 @@ BEGIN
   )
   SELECT m.id, NULL::text FROM made m
   UNION ALL SELECT DISTINCT NULL::uuid, s.queue FROM steps s WHERE s.queue IS NOT NULL;
-  IF NOT FOUND AND NOT EXISTS ({STILL_FOUND}) THEN
-    RETURN QUERY SELECT NULL::uuid, NULL::text;
-  END IF;
 END $$;
 """
 

@@ -60,7 +60,7 @@ class StartOptions:
 
 
 class _Moved(Exception):
-    """The app sees another revision now."""
+    """The app saw another revision, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +139,10 @@ def _start(start: _Start, found: Found) -> Plainly | None:
 
 def _insert(start: _Start, new: NewRuns, steps: NewSteps) -> Plainly:
     made = batch.start_runs(start.call, new, steps)
-    if made is None:
-        raise _Moved
-    if not made.runs:  # another start with the same key won since
+    if not made.runs:  # another start with the same key won since, or it was not to be seen just then
         earlier = _started_before(start, new.found)
-        assert earlier is not None
+        if earlier is None:
+            raise _Moved
         return [earlier], frozenset()
     return [Started(id, created=True) for id in new.inputs], made.queues
 

@@ -316,14 +316,14 @@ class NewRuns:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Ids of the runs that were made, not of one whose idempotency key is taken; queues with steps of theirs to run."""
+    """Ids of the runs that were made, all or none; queues with steps of theirs to run."""
 
     runs: frozenset[str]
     queues: frozenset[str]
 
 
-def start_runs(call: Call, runs: NewRuns, steps: NewSteps) -> Made | None:
-    """Insert the runs with their steps; None, and nothing is, when `wanted` finds something else than `found`."""
+def start_runs(call: Call, runs: NewRuns, steps: NewSteps) -> Made:
+    """Insert the runs with their steps; none when `wanted` finds something else than `found`, or the key is taken."""
     rows = call(
         "SELECT id, ready FROM orchestrator_start"
         "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
@@ -342,6 +342,4 @@ def start_runs(call: Call, runs: NewRuns, steps: NewSteps) -> Made | None:
             *steps.columns,
         ],
     )
-    if (None, None) in rows:
-        return None
     return Made(frozenset(id for id, _ in rows if id), frozenset(queue for _, queue in rows if queue))

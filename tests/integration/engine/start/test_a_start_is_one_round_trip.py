@@ -15,8 +15,10 @@ from orchestrator.services.engine import Engine
 from orchestrator.services.register import register
 from orchestrator.services.start import start, start_many
 from orchestrator.services.start_plain import StartOptions
-from orchestrator.store.db import Database
+from orchestrator.services.unregister import unregister
+from orchestrator.store.db import Call, Database
 from orchestrator.store.workers import announce_functions
+from orchestrator.store.workflows import Found, Wanted, find_ids
 from tests.documents import Document, document, step
 from tests.hands import Hands, Outbox
 
@@ -103,6 +105,34 @@ def test_an_apps_own_workflow_hides_its_groups_from_a_process_that_has_started_t
     assert queues(hands, start(elsewhere, "w").run_id) == [("queued", "groups")]
     register(hands.engine, document(step("a", queue="own")))
     assert queues(hands, start(elsewhere, "w").run_id) == [("queued", "own")]
+
+
+RESTORING = """
+CREATE FUNCTION restore() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN UPDATE workflows SET deleted_at = NULL; RETURN NULL; END $$;
+CREATE TRIGGER restore AFTER INSERT ON workflow_runs FOR EACH STATEMENT EXECUTE FUNCTION restore()
+"""
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_workflow_that_is_away_for_a_moment_only_is_started(
+    hands: Hands, monkeypatch: pytest.MonkeyPatch, key: str | None
+) -> None:
+    """Deleted when it has just been found, and there again when nothing was inserted."""
+    register(hands.engine, document(step("a")))
+    with hands.db.transaction() as conn:
+        conn.exec_driver_sql(RESTORING)
+    found: list[Found | None] = []
+
+    def find(call: Call, wanted: Wanted) -> Found | None:
+        found.append(find_ids(call, wanted))
+        if len(found) == 1:
+            unregister(hands.engine, "w")
+        return found[-1]
+
+    monkeypatch.setattr("orchestrator.store.workflows.find_ids", find)
+    assert start(hands.engine, "w", options=StartOptions(idempotency_key=key)).created
+    assert len(found) == 2
 
 
 def test_an_input_is_checked_by_the_newest_revision_whatever_is_remembered(hands: Hands) -> None:
