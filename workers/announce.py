@@ -68,17 +68,21 @@ class Announcer:
 
     def _announce_whole(self) -> None:
         """All about this process, and those that are long gone are forgotten. Its workflows are registered first: who
-        sees that it is there can start them."""
-        registered = self._functions is None or self._register()
+        sees that it is there can start them. It is there also when they cannot be."""
+        try:
+            registered = self._functions is None or self._register()
+        finally:
+            self._announce_process()
+        if registered:
+            self._functions = None
+            self._whole_due = time.monotonic() + _WHOLE_EVERY_SECONDS  # else the whole is said again next time
+
+    def _announce_process(self) -> None:
         with self._db.transaction(lazy=True) as conn:
             workers.announce(conn, self._describe())
             if self._functions is not None:
                 workers.announce_functions(conn, _described(self._functions))
             workers.forget_gone(conn, _FORGOTTEN_AFTER)
-        if not registered:
-            return  # the whole is said again next time
-        self._functions = None
-        self._whole_due = time.monotonic() + _WHOLE_EVERY_SECONDS
 
     def leave(self) -> None:
         """Say that the process goes; raises `Unreachable`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from orchestrator.functions import Registry
 from orchestrator.store.db import Database
 from workers.announce import Announcer, this_process
@@ -35,3 +37,15 @@ def test_a_worker_whose_workflows_are_to_be_registered_later_is_there_all_the_sa
     announcer.announce()
     assert next(answers, None) is None
     announcer.announce()
+
+
+def test_a_worker_whose_workflows_cannot_be_registered_is_there_all_the_same(db: Database) -> None:
+    """It runs steps, of other workflows too."""
+
+    def register() -> bool:
+        raise ZeroDivisionError
+
+    announcer = Announcer(db, lambda: this_process("me", "worker"), Registry(), register=register)
+    with pytest.raises(ZeroDivisionError):
+        announcer.announce()
+    assert seen(db) == 1
