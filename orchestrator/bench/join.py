@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.errors import InvalidConfig, Problem
 
-_OF_ONE_RUN = ("measured_at", "old_rows", "waiting_rows")  # what may differ
+_OF_ONE_RUN = ("measured_at", "parts")  # what may differ
+_ROWS = ("old_rows", "waiting_rows")  # where there are none, they were not asked for
 
 
 def join(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -15,25 +16,40 @@ def join(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     Raises `InvalidConfig` where figures would be mixed: for facts that differ, and for a workload measured twice.
     """
-    first, *others = results
-    if not others:
-        return dict(first)
-    for other in others:
-        _check_alike(first["facts"], other["facts"])
+    if len(results) == 1:
+        return dict(results[0])
+    told = [one["facts"] for one in results]
+    for other in told[1:]:
+        _check_alike(told[0], other)
     _check_apart([{_what(line) for line in one["lines"]} for one in results])
-    facts = {name: value for one in reversed(results) for name, value in one["facts"].items()}
-    days = sorted({one["facts"]["measured_at"] for one in results})
+    rows = {name: max(facts.get(name, 0) for facts in told) for name in _ROWS if any(name in facts for facts in told)}
+    days = sorted({day for facts in told for day in facts["measured_at"].split(" and ")})
+    parts = sum(map(_parts, told))
     return {
-        "facts": {**facts, "measured_at": " and ".join(days), "parts": len(results)},
-        "lines": [line for one in results for line in one["lines"]],
-        "peers": [line for one in results for line in one["peers"]],
+        "facts": {**told[0], **rows, "measured_at": " and ".join(days), "parts": parts},
+        "lines": list(_numbered(results, "lines")),
+        "peers": list(_numbered(results, "peers")),
     }
 
 
+def _numbered(results: Sequence[Mapping[str, Any]], kind: str) -> Iterator[dict[str, Any]]:
+    """Their lines. Ratios are made within a round, so those of two runs of the bench have other numbers."""
+    before = 0
+    for one in results:
+        yield from ({**line, "round": before + line["round"]} for line in one[kind])
+        before += one["facts"]["rounds"] * _parts(one["facts"])
+
+
+def _parts(facts: Mapping[str, Any]) -> int:
+    parts: int = facts.get("parts", 1)
+    return parts
+
+
 def _check_alike(facts: Mapping[str, Any], others: Mapping[str, Any]) -> None:
-    for name in facts.keys() | others.keys():
-        if name not in _OF_ONE_RUN and facts.get(name) != others.get(name):
-            told = f"what is joined was measured alike; {name} differs: {facts.get(name)}, {others.get(name)}"
+    for name in sorted((facts.keys() | others.keys()) - {*_OF_ONE_RUN}):
+        one, other = facts.get(name), others.get(name)
+        if one != other and (name not in _ROWS or (one and other)):
+            told = f"what is joined was measured alike; {name} differs: {one}, {other}"
             raise InvalidConfig([Problem("--from", told)])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.bench.page import as_json
 from orchestrator.cli.main import run
-from tests.unit.bench.results import FACTS, graph_line, results
+from tests.unit.bench.results import FACTS, graph_line, line, results
 
 
 def stored(folder: Path, *lines: dict[str, object], name: str = "results.json", **facts: object) -> str:
@@ -43,9 +43,46 @@ def test_what_was_measured_in_parts_becomes_one_page(tmp_path: Path, capsys: pyt
     files = [stored(tmp_path, part, name=f"{number}.json") for number, part in enumerate(parts)]
     assert run(["bench", "--json", *files]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told == {**results(*parts), "facts": {**FACTS, "parts": 2}}
+    assert told == {**results(parts[0], {**parts[1], "round": 3}), "facts": {**FACTS, "parts": 2}}
     assert run(["bench", *files, f"--write={tmp_path / 'page.md'}"]) == 0
     assert "3 rounds in each of 2 runs:" in (tmp_path / "page.md").read_text()
+
+
+def test_figures_of_two_parts_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The cost of an item of W5 is one of W2's steps, in the same round."""
+    steps = stored(tmp_path, graph_line(1000.0, "W2", "1000"), name="1.json")
+    items = stored(tmp_path, graph_line(1000.0, "W5", "10000"), name="2.json")
+    assert run(["bench", steps, items, f"--write={tmp_path / 'page.md'}"]) == 0
+    assert (
+        "| W5 | cost of an item <= 1.2 times that of W2's steps | not measured | - |"
+        in (tmp_path / "page.md").read_text()
+    )
+
+
+def test_the_rows_beside_a_workload_are_those_of_the_part_that_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idle = stored(tmp_path, line("W9", "30"), name="1.json", old_rows=0, waiting_rows=1000)
+    beside = stored(tmp_path, graph_line(2.0, "W7", "500"), name="2.json", old_rows=5000, waiting_rows=1000)
+    assert run(["bench", "--json", idle, beside]) == 0
+    facts = json.loads(capsys.readouterr().out)["facts"]
+    assert (facts["old_rows"], facts["waiting_rows"]) == (5000, 1000)
+    fewer = stored(tmp_path, graph_line(2.0, "W7", "500"), name="3.json", old_rows=5000, waiting_rows=10)
+    assert run(["bench", idle, fewer]) == 2
+    assert "waiting_rows differs: 1000, 10" in capsys.readouterr().err
+
+
+def test_a_page_of_parts_can_be_joined_with_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = [
+        stored(tmp_path, graph_line(1.0, size=f"{n}x50"), name=f"{n}.json", measured_at=f"2026-11-0{n}") for n in (1, 2)
+    ]
+    assert run(["bench", *sizes, f"--write={tmp_path / 'page.md'}"]) == 0
+    capsys.readouterr()
+    third = stored(tmp_path, graph_line(1.0, size="3x50"), name="3.json", measured_at="2026-11-01")
+    assert run(["bench", "--json", f"--from={tmp_path / 'performance' / 'results.json'}", third]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["facts"]["parts"], told["facts"]["measured_at"]) == (3, "2026-11-01 and 2026-11-02")
+    assert [line["round"] for line in told["lines"]] == [0, 3, 6]
 
 
 def test_parts_that_would_mix_figures_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
