@@ -56,8 +56,12 @@ def test_a_peer_is_compared_within_the_round_with_the_best_of_all() -> None:
 
 
 def test_other_sizes_have_goals_of_their_own() -> None:
-    peers = (peer_line("ours", 150.0, asked="200x50"), peer_line("swift", 100.0, asked="200x50"))
-    assert verdicts(results(peers=peers)) == {"W1 200x50: >= 1.4 times the best peer": True}
+    speeds = {"ours": 150.0, "swift": 100.0, "celery-c4": 20.0}
+    peers = tuple(peer_line(label, speed, asked="200x50") for label, speed in speeds.items())
+    assert verdicts(results(peers=peers)) == {
+        "W1 200x50: >= 1.4 times the best peer": True,
+        "W1 200x50: >= 8 times Celery's canvas": False,
+    }
 
 
 def test_the_gap_of_one_chain_is_compared_with_the_smallest() -> None:
