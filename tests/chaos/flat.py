@@ -34,9 +34,10 @@ class Flat:
                 yield f"process {pid} has grown from {self._memory[pid] >> 20} to {size >> 20} MiB"
 
     def _connections(self) -> Iterator[str]:
-        """Two for each pool process, three for its parent, two for a beat; the web process and we have a few."""
+        """One that calls and one in a transaction for each thread that asks: a pool process and its parent have two of
+        them, a beat one; the web process and we have a few."""
         most = {
-            "orchestrator-worker": len(self.world.workers) * 7,
+            "orchestrator-worker": len(self.world.workers) * 3 * 4,
             "orchestrator-beat": len(self.world.beats) * 2,
         }
         found = self.world.rows(
