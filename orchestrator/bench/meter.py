@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 
 import psutil
@@ -101,19 +101,20 @@ def _machine() -> tuple[float, float]:
 
 def wait_quiet(roots: Iterable[int], patience: float) -> None:
     """Wait until others leave the machine alone, `patience` seconds at most."""
-    ends = time.monotonic() + patience
-    while time.monotonic() < ends:
-        with Meter({str(pid): pid for pid in roots if pid != os.getpid()}) as meter:
-            time.sleep(_LOOK_SECONDS)
-        if meter.foreign_percent <= QUIET_PERCENT:
-            return
+    ours = {str(pid): pid for pid in roots if pid != os.getpid()}
+    _wait_until(lambda meter: meter.foreign_percent <= QUIET_PERCENT, ours, patience)
 
 
 def wait_idle(root: int, patience: float) -> None:
     """Wait until a process, with all that it has started, does nothing of its own; `patience` seconds at most."""
+    _wait_until(lambda meter: 100 * meter.cpu_s["it"] / _LOOK_SECONDS <= _IDLE_PERCENT, {"it": root}, patience)
+
+
+def _wait_until(holds: Callable[[Meter], bool], roots: Mapping[str, int], patience: float) -> None:
+    """Wait until it holds of what a meter of these processes sees."""
     ends = time.monotonic() + patience
     while time.monotonic() < ends:
-        with Meter({"it": root}) as meter:
+        with Meter(roots) as meter:
             time.sleep(_LOOK_SECONDS)
-        if 100 * meter.cpu_s["it"] / _LOOK_SECONDS <= _IDLE_PERCENT:
+        if holds(meter):
             return

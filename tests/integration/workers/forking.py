@@ -26,6 +26,18 @@ _IMPORTED = (
 )
 
 
+def becomes(imported: Sequence[str]) -> bool:
+    """Import these modules, then answer on the socket whose number is the program's argument. In each process that was
+    forked, and became what it was asked to be: True."""
+    for name in imported:
+        importlib.import_module(name)
+    asked_to_be = serve(socket.socket(fileno=int(sys.argv[1])))
+    if asked_to_be is None:
+        return False
+    become(**asked_to_be)
+    return True
+
+
 def serve(asked: socket.socket) -> dict[str, Any] | None:
     """Answer until nobody asks: None then, and in what was forked what it was asked to be."""
     ends: dict[int, int | None] = {}
@@ -64,11 +76,6 @@ def become(argv: Sequence[str], env: Mapping[str, str], log: str, folder: str) -
     sys.argv[:] = argv
 
 
-if __name__ == "__main__":
-    for name in _IMPORTED:
-        importlib.import_module(name)
-    asked_to_be = serve(socket.socket(fileno=int(sys.argv[1])))
-    if asked_to_be:
-        become(**asked_to_be)
-        sys.path[:1] = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-        runpy.run_module("celery", run_name="__main__", alter_sys=True)
+if __name__ == "__main__" and becomes(_IMPORTED):
+    sys.path[:1] = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    runpy.run_module("celery", run_name="__main__", alter_sys=True)

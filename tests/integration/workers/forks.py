@@ -7,7 +7,6 @@ that process: one JSON line asks, one answers (forking.py).
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import runpy
@@ -23,7 +22,6 @@ from typing import Any
 
 from orchestrator.up import launch
 from tests.integration.workers import forking
-from tests.integration.workers.forking import become, serve
 from tests.support import wait_for
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -109,10 +107,5 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
-if __name__ == "__main__":
-    for name in _IMPORTED:
-        importlib.import_module(name)
-    asked_to_be = serve(socket.socket(fileno=int(sys.argv[1])))
-    if asked_to_be:
-        become(**asked_to_be)
-        runpy.run_path(sys.argv[0], run_name="__main__")
+if __name__ == "__main__" and forking.becomes(_IMPORTED):
+    runpy.run_path(sys.argv[0], run_name="__main__")
