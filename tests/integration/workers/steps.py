@@ -63,8 +63,8 @@ def span(ctx: AttemptContext, journal: str, seconds: float = 0.0) -> int:
 @function(name="t.wait")
 def wait(ctx: AttemptContext, journal: str, file: str) -> int:
     """Run until the file exists."""
-    note(journal, kind="start", step=ctx.step, attempt=ctx.attempt)
     try:
+        note(journal, kind="start", step=ctx.step, attempt=ctx.attempt)
         until(file)
     except BaseException as error:
         note(journal, kind="raised", step=ctx.step, attempt=ctx.attempt, error=type(error).__name__)
@@ -96,11 +96,15 @@ def first_hangs(ctx: AttemptContext, journal: str, file: str) -> int:
 
 @function(name="t.swallow")
 def swallow(ctx: AttemptContext, journal: str, file: str) -> str:
-    """Catches every exception and goes on."""
-    note(journal, kind="start", step=ctx.step, attempt=ctx.attempt)
-    while not Path(file).exists():
+    """Catches every exception, wherever in here it is raised, and goes on."""
+    begun = over = False
+    while not over:
         try:
-            time.sleep(_STEP)
+            if not begun:
+                note(journal, kind="start", step=ctx.step, attempt=ctx.attempt)
+            begun = True
+            until(file)
+            over = True
         except Exception as error:  # noqa: BLE001 - this is what the tests are about
             note(journal, kind="swallowed", step=ctx.step, attempt=ctx.attempt, error=type(error).__name__)
     note(journal, kind="end", step=ctx.step, attempt=ctx.attempt)

@@ -11,7 +11,8 @@ from tests.support import wait_for
 
 @pytest.mark.parametrize("pool", ["prefork", "solo"])
 def test_a_forced_cancel_interrupts_the_function(fleet: Fleet, pool: str) -> None:
-    fleet.worker(pool, LEASE_SECONDS="60")
+    # Not killed while it is ended, however slowly it notes that.
+    fleet.worker(pool, LEASE_SECONDS="60", TIMEOUT_GRACE_SECONDS="30")
     run_id = fleet.start(
         [{"name": "a", "function": "t.wait", "input": {"journal": fleet.journal, "file": fleet.flag("go")}}]
     )
@@ -25,7 +26,7 @@ def test_a_forced_cancel_interrupts_the_function(fleet: Fleet, pool: str) -> Non
 
 
 def test_a_function_that_swallows_a_forced_cancel_is_killed(fleet: Fleet) -> None:
-    worker = fleet.worker(concurrency=1, LEASE_SECONDS="60")
+    worker = fleet.worker(concurrency=1, LEASE_SECONDS="60", TIMEOUT_GRACE_SECONDS="6")  # half of it, then it is killed
     run_id = fleet.start(
         [{"name": "a", "function": "t.swallow", "input": {"journal": fleet.journal, "file": fleet.flag("go")}}]
     )

@@ -70,7 +70,7 @@ def test_a_cancel_of_the_parent_is_seen_by_the_function_three_levels_below(fleet
 
 
 def test_a_forced_cancel_of_the_parent_interrupts_the_function_three_levels_below(fleet: Fleet) -> None:
-    fleet.worker()
+    fleet.worker(TIMEOUT_GRACE_SECONDS="30")
     leaf = {"name": "leaf", "function": "t.wait", "input": {"journal": fleet.journal, "file": fleet.flag("go")}}
     run_id = start(fleet, leaf)
     fleet.wait_event("start")
@@ -80,7 +80,7 @@ def test_a_forced_cancel_of_the_parent_interrupts_the_function_three_levels_belo
 
 
 def test_the_parents_deadline_interrupts_the_function_below(fleet: Fleet) -> None:
-    fleet.worker()
+    fleet.worker(TIMEOUT_GRACE_SECONDS="30")
     fleet.beat()
     leaf = {"name": "leaf", "function": "t.wait", "input": {"journal": fleet.journal, "file": fleet.flag("go")}}
     register(fleet.engine, levels("low", leaf=leaf)[0], actor="test")

@@ -125,7 +125,7 @@ def test_items_of_every_kind_share_one_slot(fleet: Fleet) -> None:
 
 
 def test_a_forced_cancel_interrupts_the_functions_below_the_items(fleet: Fleet) -> None:
-    fleet.worker(concurrency=2)
+    fleet.worker(concurrency=2, TIMEOUT_GRACE_SECONDS="30")
     leaf = {"name": "leaf", "function": "t.wait", "input": {"journal": fleet.journal, "file": fleet.flag("never")}}
     register(fleet.engine, {"name": "low", "steps": [leaf]}, actor="test")
     run_id = fleet.start([{"name": "each", "workflow": "low", "with_items": [1, 2, 3]}])

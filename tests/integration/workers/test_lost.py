@@ -71,7 +71,7 @@ def test_the_steps_of_a_killed_worker_go_on_in_another(fleet: Fleet) -> None:
 
 def test_a_frozen_worker_that_wakes_up_after_its_lease_changes_nothing(fleet: Fleet) -> None:
     fleet.beat()
-    first = fleet.worker()
+    first = fleet.worker(TIMEOUT_GRACE_SECONDS="30")  # that wakes up slowly, and is not to be killed for that
     run_id = fleet.start([hanging(fleet)])
     fleet.wait_event("start")
     first.signal(signal.SIGSTOP)

@@ -211,7 +211,7 @@ def test_a_held_step_is_not_begun_by_workers_until_it_is_released(fleet: Fleet, 
 
 
 def test_a_running_step_that_is_marked_by_force_is_cut_off_and_its_run_goes_on(fleet: Fleet) -> None:
-    fleet.worker(LEASE_SECONDS="60")
+    fleet.worker(LEASE_SECONDS="60", TIMEOUT_GRACE_SECONDS="30")
     reader = {"name": "b", "function": "t.add", "input": {"a": "{{ steps.a.output }}"}, "depends_on": ["a"]}
     run_id = fleet.start([waiting(fleet, "a", "never"), reader])
     fleet.wait_event("start")

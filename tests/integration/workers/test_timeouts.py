@@ -18,7 +18,7 @@ def waiting(fleet: Fleet, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("pool", ["prefork", "solo"])
 def test_a_function_past_its_timeout_is_ended_where_signals_reach_it(fleet: Fleet, pool: str) -> None:
     """No beat runs: the process itself ends the attempt."""
-    fleet.worker(pool)
+    fleet.worker(pool, TIMEOUT_GRACE_SECONDS="30")  # else one that is slow to end is killed before it has noted it
     run_id = fleet.start([waiting(fleet)])
     run = fleet.ended(run_id)
     assert (run["status"], run["error"]["type"]) == ("failed", "Timeout")
@@ -38,8 +38,8 @@ def test_an_attempt_that_timed_out_is_tried_again_as_its_retry_says(fleet: Fleet
 @pytest.mark.parametrize("beat", [True, False], ids=["with a beat", "without"])
 def test_a_function_that_swallows_its_timeout_is_killed(fleet: Fleet, beat: bool) -> None:
     if beat:
-        fleet.beat()
-    worker = fleet.worker(concurrency=1)
+        fleet.beat(TIMEOUT_GRACE_SECONDS="6")
+    worker = fleet.worker(concurrency=1, TIMEOUT_GRACE_SECONDS="6")  # half of it, until it is killed
     before = worker.children()
     run_id = fleet.start([waiting(fleet, function="t.swallow")])
     assert fleet.ended(run_id)["error"]["type"] == "Timeout"
