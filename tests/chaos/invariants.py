@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from orchestrator.domain.states import (
@@ -52,8 +50,7 @@ def at_rest(world: World, cases: Mapping[str, Case]) -> Rest:
     for row in world.rows("SELECT * FROM workflow_step_attempts ORDER BY step_id, number"):
         attempts[row.step_id].append(row)
     calls: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
-    for line in Path(world.journal).read_text().splitlines():
-        event = json.loads(line)
+    for event in world.events():
         calls[event["key"].partition(":")[2], event["attempt"]].append(event)
     lines = world.rows("SELECT step_id, attempt, count(*) AS n FROM step_logs GROUP BY step_id, attempt")
     return Rest(

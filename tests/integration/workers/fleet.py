@@ -136,6 +136,7 @@ class Fleet:
         own = {f"ORCHESTRATOR_{name}": value for name, value in settings.items() if name.isupper()}
         env = {**os.environ, **self.environment, **own}
         argv = ["-A", app, program, *options]
+        log.touch()  # until the process has come to open it
         started = _execute(argv, env, log) if "gevent" in options else self.forks.start(argv, env, log, self.home)
         self.processes.append(Process(started, log))
         return self.processes[-1]
@@ -200,8 +201,9 @@ class Fleet:
     # The journal of tests/integration/workers/steps.py.
 
     def events(self, kind: str | None = None, step: str | None = None) -> list[dict[str, Any]]:
-        """What the functions wrote down."""
-        events = [json.loads(line) for line in Path(self.journal).read_text().splitlines()]
+        """What the functions wrote down; of a line that is being written, nothing."""
+        whole = Path(self.journal).read_text().rpartition("\n")[0]
+        events = [json.loads(line) for line in whole.splitlines()]
         return [e for e in events if kind in (None, e["kind"]) and step in (None, e["step"])]
 
     def wait_event(self, kind: str, step: str | None = None, count: int = 1) -> dict[str, Any]:
