@@ -161,7 +161,9 @@ def tell(word: str, file: str | None = None) -> None:
     print(f"printed {word}\nbegun {word}", end="")  # noqa: T201
     logging.getLogger("shop").warning("logged %s", word, extra={"order": word, "odd": {1, 2}})
     structlog.get_logger("shop").info("told", word=word)
-    threading.Thread(target=logging.getLogger("shop").info, args=("thread %s", word)).start()
+    thread = threading.Thread(target=logging.getLogger("shop").info, args=("thread %s", word))
+    thread.start()
+    thread.join()  # what it says after the attempt is nobody's
     structlog.contextvars.bind_contextvars(bound=word)
     if file is not None:
         until(file)
