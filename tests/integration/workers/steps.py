@@ -123,12 +123,14 @@ def hold_interpreter(ctx: AttemptContext, journal: str, seconds: int) -> int:
 
 
 @function(name="t.until_canceled")
-def until_canceled(ctx: AttemptContext, journal: str, file: str) -> str:
-    """Look whether a cancel was asked for, and return when it was."""
+def until_canceled(ctx: AttemptContext, journal: str, file: str, stays: str | None = None) -> str:
+    """Look whether a cancel was asked for, and return when it was; with `stays` not before that file exists."""
     note(journal, kind="start", step=ctx.step, attempt=ctx.attempt)
     while not Path(file).exists():
         if ctx.canceled:
             note(journal, kind="saw cancel", step=ctx.step, attempt=ctx.attempt)
+            if stays is not None:
+                until(stays)
             return "cleaned up"
         time.sleep(_STEP)
     return "not canceled"

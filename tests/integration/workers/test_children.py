@@ -59,12 +59,14 @@ def test_a_cancel_of_the_parent_is_seen_by_the_function_three_levels_below(fleet
     leaf = {
         "name": "leaf",
         "function": "t.until_canceled",
-        "input": {"journal": fleet.journal, "file": fleet.flag("go")},
+        "input": {"journal": fleet.journal, "file": fleet.flag("go"), "stays": fleet.flag("leave")},
     }
     run_id = start(fleet, leaf)
     fleet.wait_event("start")
     cancel(fleet.engine, run_id)
+    fleet.wait_event("saw cancel")
     assert statuses(fleet, run_id) == ["canceling"] * 3
+    fleet.raise_flag("leave")
     assert fleet.ended(run_id)["status"] == "canceled"
     assert statuses(fleet, run_id) == ["canceled"] * 3
 

@@ -155,7 +155,7 @@ def test_a_broker_that_dies_or_takes_no_writes_under_a_busy_worker_does_not_end_
     broker.process.wait()
     wait_for(lambda: "Cannot connect" in worker.said() or worker.popen.poll(), what="the worker has noticed")
     broker = start_broker()
-    wait_for(lambda: worker.said().count("Connected to") == 2, what="the worker is back")
+    wait_for(lambda: worker.said().count("Connected to") > 1, what="the worker is back")
     with redis.Redis.from_url(fleet.broker_url) as client:
         client.replicaof("127.0.0.1", 1)  # it takes no more writes, as after a failover
         wait_for(lambda: worker.said().count("Connection to broker lost") > 1 or worker.popen.poll() is not None)

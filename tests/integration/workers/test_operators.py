@@ -80,7 +80,7 @@ def test_a_cancel_while_a_step_waits_for_its_next_attempt_ends_the_run_at_once(f
     assert statuses(fleet, run_id) == {"a": "canceled", "b": "canceled"}
     # The coordinator has had its turn when another retry that was due has been made.
     other = fleet.start([later | {"retry": {"max_attempts": 5, "delay": 0.5}}])
-    wait_for(lambda: len(fleet.step(other, "a")["history"]) == 2, what="a retry that fell due")
+    wait_for(lambda: len(fleet.step(other, "a")["history"]) > 1, what="a retry that fell due")
     assert len(fleet.step(run_id, "a")["history"]) == 1
     assert fleet.events(step="b") == []
 
