@@ -94,6 +94,14 @@ def first_hangs(ctx: AttemptContext, journal: str, file: str) -> int:
     return ctx.attempt
 
 
+@function(name="t.first_fails")
+def first_fails(ctx: AttemptContext) -> int:
+    """The first attempt fails, later ones return."""
+    if ctx.attempt == 1:
+        raise RuntimeError("not at first")
+    return ctx.attempt
+
+
 @function(name="t.swallow")
 def swallow(ctx: AttemptContext, journal: str, file: str) -> str:
     """Catches every exception, wherever in here it is raised, and goes on."""

@@ -158,16 +158,25 @@ def test_a_result_that_cannot_be_stored_is_a_failure(ours: Fleet, what: str) -> 
     assert kind in ("UnstorableValue", "EncodeError", "TypeError"), (kind, message)
 
 
+def times_out(fleet: Fleet, run_id: str) -> None:
+    """Let the time of its step be over now, and not before its task has begun."""
+    noted(fleet, "begun")
+    waits(fleet, run_id)
+    over = "UPDATE workflow_run_steps SET wake_at = now(), attempt_deadline_at = now()"
+    fleet.rows(f"{over} WHERE run_id = :id AND name = 'a' RETURNING id", id=run_id)
+
+
 def test_a_task_that_takes_too_long_times_out_and_its_late_result_changes_nothing(ours: Fleet) -> None:
     ours.plain(pool="threads")
     asked = {"journal": ours.journal, "flag": ours.flag("go")}
     run_id = ours.start(
-        [calling("wait", input=asked, timeout=1, on_error="continue"), calling("add", "b", input={"a": 1})]
+        [calling("wait", input=asked, timeout=60, on_error="continue"), calling("add", "b", input={"a": 1})]
     )
+    times_out(ours, run_id)
     run = ours.ended(run_id)
     assert (run["status"], ours.tried(run_id, "a")) == ("succeeded", ["timed_out"])
     kind, message = failure(ours, run_id)
-    assert (kind, message) == ("Timeout", "no answer of Celery task proj.tasks.wait on queue celery came within 1 s")
+    assert (kind, message) == ("Timeout", "no answer of Celery task proj.tasks.wait on queue celery came within 60 s")
     before = ours.rows("SELECT to_json(s)::text FROM workflow_run_steps s ORDER BY position")
     ours.raise_flag("go")
     noted(ours, "ends")
@@ -201,9 +210,10 @@ def test_a_process_that_dies_under_a_task_is_a_failure_and_a_worker_that_dies_a_
     assert ours.ended(run_id)["status"] == "failed"
     assert failure(ours, run_id)[0] == "WorkerLostError"
     asked = {"journal": ours.journal, "flag": ours.flag("never")}
-    lost = ours.start([calling("wait", input=asked, timeout=3)])
+    lost = ours.start([calling("wait", input=asked, timeout=60)])
     noted(ours, "begun")
     plain.kill()
+    times_out(ours, lost)
     assert ours.ended(lost)["status"] == "failed"
     assert ours.tried(lost, "a") == ["timed_out"]
 

@@ -86,7 +86,9 @@ def test_the_parents_deadline_interrupts_the_function_below(fleet: Fleet) -> Non
     fleet.beat()
     leaf = {"name": "leaf", "function": "t.wait", "input": {"journal": fleet.journal, "file": fleet.flag("go")}}
     register(fleet.engine, levels("low", leaf=leaf)[0], actor="test")
-    run_id = fleet.start([below("down", "low")], timeout=2)
+    run_id = fleet.start([below("down", "low")], timeout=600)
+    fleet.wait_event("start")
+    fleet.rows("UPDATE workflow_runs SET deadline_at = now() WHERE id = :id RETURNING id", id=run_id)
     assert fleet.ended(run_id)["error"]["type"] == "DeadlineExceeded"
     assert fleet.wait_event("raised")["error"] == "AttemptCanceled"
     wait_for(lambda: statuses(fleet, run_id) == ["failed", "canceled"], what="the child to end")

@@ -20,7 +20,7 @@ from tests.hands import Hands
 from tests.integration.workers.fleet import Fleet
 from tests.support import wait_for
 
-_LONG = 5.0  # for what comes at once
+_LONG = 30.0  # for what comes at once
 _NEVER = 0.05  # for what does not come
 
 

@@ -120,10 +120,11 @@ def test_a_run_that_nobody_traced_has_a_trace_of_its_own_and_what_a_killed_worke
 ) -> None:
     worker, beat = fleet.worker(concurrency=1), fleet.beat()
     wait_for(lambda: fleet.rows("SELECT FROM trace_mark"), what="the coordinator looks at what ends")
-    span = {"name": "s", "function": "t.span", "input": {"journal": fleet.journal, "seconds": 0.4}}
-    run_id = fleet.start([span])
+    given = {"journal": fleet.journal, "file": fleet.flag("go")}
+    run_id = fleet.start([{"name": "s", "function": "t.first_hangs", "input": given}])
     os.kill(fleet.wait_event("start")["pid"], signal.SIGKILL)
     fleet.ended(run_id)
+    fleet.raise_flag("go")
     repeated = rerun(fleet.engine, run_id).run_id
     fleet.ended(repeated)
     wait_for(lambda: sum(span.name.startswith("run ") for span in collector.spans) == 2, what="the runs are told")
