@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,20 @@ class Fleet:
 
     def raise_flag(self, name: str) -> None:
         Path(self.flag(name)).touch()
+
+    def pipe(self, name: str) -> str:
+        """A pipe that blocks whoever opens it to read, until `open_pipe`."""
+        os.mkfifo(self.flag(name))
+        return self.flag(name)
+
+    def open_pipe(self, name: str) -> None:
+        def is_opened() -> bool:
+            with suppress(OSError):  # nobody reads yet
+                os.close(os.open(self.flag(name), os.O_WRONLY | os.O_NONBLOCK))
+                return True
+            return False
+
+        wait_for(is_opened, what=f"somebody reads {name}")
 
 
 def _execute(argv: Sequence[str], env: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:

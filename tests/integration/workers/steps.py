@@ -120,11 +120,12 @@ def swallow(ctx: AttemptContext, journal: str, file: str) -> str:
 
 
 @function(name="t.hold_interpreter")
-def hold_interpreter(ctx: AttemptContext, journal: str, seconds: int) -> int:
-    """Keep the interpreter's lock for seconds, as a long call into C does; signals are not seen before its end."""
+def hold_interpreter(ctx: AttemptContext, journal: str, pipe: str) -> int:
+    """Keep the interpreter's lock until somebody opens the pipe, as a long call into C does; signals are not seen
+    before its end."""
     note(journal, kind="start", step=ctx.step, attempt=ctx.attempt)
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    ctypes.PyDLL(None).sleep(seconds)
+    ctypes.PyDLL(None).open(pipe.encode(), os.O_RDONLY)
     signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     note(journal, kind="end", step=ctx.step, attempt=ctx.attempt)
     return ctx.attempt

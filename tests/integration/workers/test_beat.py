@@ -199,8 +199,8 @@ def closed(fleet: Fleet) -> Iterator[None]:
 
 def test_an_outage_of_postgres_longer_than_the_lease_loses_no_attempt(fleet: Fleet) -> None:
     """One attempt runs through the outage, one ends in it; neither is run again, and no process dies."""
-    beat = fleet.beat(LEASE_SECONDS="2")
-    worker = fleet.worker(LEASE_SECONDS="2")
+    beat = fleet.beat(LEASE_SECONDS="6")
+    worker = fleet.worker(LEASE_SECONDS="6")
     given = {"journal": fleet.journal, "file": fleet.flag("go")}
     ends_within = {"journal": fleet.journal, "file": fleet.flag("end")}
     run_id = fleet.start(
@@ -215,7 +215,7 @@ def test_an_outage_of_postgres_longer_than_the_lease_loses_no_attempt(fleet: Fle
     with closed(fleet):
         wait_for(lambda: all("goes on when it answers" in process.said() for process in (beat, worker)))
         fleet.raise_flag("end")
-        wait_for(lambda: fleet.clock("outage") > 4, what="the leases are over")
+        wait_for(lambda: fleet.clock("outage") > 7, what="the leases are over")
     fleet.raise_flag("go")
     assert fleet.ended(run_id)["output"] == {"a": 1, "c": 2}
     assert fleet.tried(run_id, "a") == fleet.tried(run_id, "b") == ["succeeded"]

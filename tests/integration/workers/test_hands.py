@@ -82,7 +82,7 @@ def test_a_worker_told_to_stop_gives_back_what_it_has_not_begun(fleet: Fleet) ->
     run_id = fleet.start(fan(fleet))
     fleet.wait_event("start", "hangs")
     first.popen.terminate()
-    fleet.worker(concurrency=1)
+    fleet.worker(concurrency=1, LEASE_SECONDS="60")
     wait_for(lambda: leaves_ended(fleet), what="the other worker has done the leaves")
     fleet.raise_flag("go")
     assert first.popen.wait(30) == 0

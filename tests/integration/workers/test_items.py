@@ -35,7 +35,7 @@ def resident(*processes: Process) -> list[float]:
 
 def test_thousands_of_items_begin_while_rows_are_made_and_end_in_one_list_in_the_same_memory(fleet: Fleet) -> None:
     """One slot: the worker that makes the rows is the one that runs the items."""
-    processes = fleet.worker(concurrency=1), fleet.beat()
+    processes = fleet.worker(concurrency=1, LEASE_SECONDS="60"), fleet.beat()
     warm = fleet.start([each("t.add", "{{ range(200) | list }}", {"a": "{{ item }}"})])
     assert fleet.ended(warm)["status"] == "succeeded"
     before = resident(*processes)
@@ -106,7 +106,7 @@ def test_a_cancel_while_rows_are_made_leaves_nothing_open(fleet: Fleet) -> None:
 
 def test_items_of_every_kind_share_one_slot(fleet: Fleet) -> None:
     """Children, sleeps and events: what waits holds no worker."""
-    fleet.worker(concurrency=1)
+    fleet.worker(concurrency=1, LEASE_SECONDS="60")
     fleet.beat()
     leaf = {"name": "leaf", "function": "t.add", "input": {"a": "{{ input.a }}"}}
     register(fleet.engine, {"name": "low", "steps": [leaf], "output": "{{ steps.leaf.output }}"}, actor="test")

@@ -91,10 +91,10 @@ def test_a_frozen_worker_that_wakes_up_after_its_lease_changes_nothing(fleet: Fl
 def test_pool_processes_that_are_fresh_interpreters_keep_their_own_leases(fleet: Fleet) -> None:
     """As on macOS; one that is killed is missed when its lease runs out."""
     fleet.beat()
-    fleet.worker(app="tests.integration.workers.spawning", LEASE_SECONDS="2")
+    fleet.worker(app="tests.integration.workers.spawning", LEASE_SECONDS="6")
     run_id = fleet.start([hanging(fleet), hanging(fleet, name="b", function="t.wait")])
     pids = {name: fleet.wait_event("start", name)["pid"] for name in "ab"}
-    wait_for(lambda: fleet.clock("lease") > 3, what="the lease was renewed")
+    outlives_its_lease(fleet, "b")
     assert fleet.tried(run_id, "b") == []
     os.kill(pids["a"], signal.SIGKILL)
     wait_for(lambda: fleet.tried(run_id, "a") == ["lost", "succeeded"])
@@ -102,12 +102,21 @@ def test_pool_processes_that_are_fresh_interpreters_keep_their_own_leases(fleet:
     assert fleet.ended(run_id)["output"] == {"a": 2, "b": 1}
 
 
+def outlives_its_lease(fleet: Fleet, name: str) -> None:
+    """Wait for the end of the lease that the step has now, and for a later one."""
+    (lease,) = fleet.rows("SELECT lease_expires_at AS ends FROM workflow_run_steps WHERE name = :name", name=name)
+    later = "SELECT FROM workflow_run_steps WHERE name = :name AND lease_expires_at > :ends AND now() > :ends"
+    wait_for(lambda: fleet.rows(later, name=name, ends=lease.ends), what="the lease was renewed")
+
+
 def test_a_function_that_holds_the_interpreter_keeps_its_lease(fleet: Fleet) -> None:
     fleet.beat()
-    fleet.worker(LEASE_SECONDS="1")
-    run_id = fleet.start(
-        [{"name": "a", "function": "t.hold_interpreter", "input": {"journal": fleet.journal, "seconds": 4}}]
-    )
+    fleet.worker(LEASE_SECONDS="6")
+    given = {"journal": fleet.journal, "pipe": fleet.pipe("end")}
+    run_id = fleet.start([{"name": "a", "function": "t.hold_interpreter", "input": given}])
+    fleet.wait_event("start")
+    outlives_its_lease(fleet, "a")
+    fleet.open_pipe("end")
     assert fleet.ended(run_id)["output"] == {"a": 1}
     assert fleet.tried(run_id, "a") == ["succeeded"]
 

@@ -53,7 +53,8 @@ def test_a_function_that_swallows_its_timeout_is_killed(fleet: Fleet, beat: bool
 
 def test_a_function_that_holds_the_interpreter_past_its_timeout_is_killed(fleet: Fleet) -> None:
     fleet.worker()
-    step = waiting(fleet, function="t.hold_interpreter", input={"journal": fleet.journal, "seconds": 30})
+    given = {"journal": fleet.journal, "pipe": fleet.pipe("never")}
+    step = waiting(fleet, function="t.hold_interpreter", input=given)
     run_id = fleet.start([step])
     assert fleet.ended(run_id)["error"]["type"] == "Timeout"
     assert fleet.tried(run_id, "a") == ["timed_out"]
@@ -63,14 +64,14 @@ def test_a_function_that_holds_the_interpreter_past_its_timeout_is_killed(fleet:
 @pytest.mark.parametrize("function", ["t.swallow", "t.hold_interpreter"])
 def test_what_cannot_be_ended_is_fenced_off_and_its_late_result_dropped(fleet: Fleet, pool: str, function: str) -> None:
     fleet.beat()
-    worker = fleet.worker(pool)
-    given: dict[str, Any] = {"journal": fleet.journal}
-    given |= {"file": fleet.flag("go")} if function == "t.swallow" else {"seconds": 4}
+    worker = fleet.worker(pool, LEASE_SECONDS="60")  # nobody renews it while the interpreter is held
+    held = function == "t.hold_interpreter"
+    given = {"journal": fleet.journal} | ({"pipe": fleet.pipe("go")} if held else {"file": fleet.flag("go")})
     run_id = fleet.start([waiting(fleet, function=function, input=given)])
     assert fleet.ended(run_id)["error"]["type"] == "Timeout"
     assert fleet.tried(run_id, "a") == ["timed_out"]
     before = fleet.step(run_id, "a")
-    fleet.raise_flag("go")
+    fleet.open_pipe("go") if held else fleet.raise_flag("go")
     wait_for(lambda: "its claim was lost" in worker.said(), what="the late result is dropped")
     assert fleet.step(run_id, "a") == before
 
