@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.workers.fleet import Fleet
+from tests.integration.workers.fleet import Fleet, Process
 from tests.support import wait_for
 
 
@@ -147,6 +147,7 @@ def test_nothing_runs_twice_at_the_same_time_when_one_of_two_workers_is_killed(f
     ]
     run_id = fleet.start(rows)
     wait_for(lambda: len(fleet.events("end")) > 50, 60)
+    wait_for(lambda: _stopped_within_a_step(fleet, doomed), what="it is in the middle of a step")
     doomed.kill()
     run = fleet.ended(run_id, 90)
     assert run["status"] == "succeeded"
@@ -161,6 +162,16 @@ def test_nothing_runs_twice_at_the_same_time_when_one_of_two_workers_is_killed(f
         ordered = sorted(tries)
         assert all(one[2] <= next_one[1] for one, next_one in zip(ordered, ordered[1:], strict=False)), (step, ordered)
     assert {row.outcome for row in fleet.rows("SELECT outcome FROM workflow_step_attempts")} == {"lost", "succeeded"}
+
+
+def _stopped_within_a_step(fleet: Fleet, worker: Process) -> bool:
+    """Stop it, and let it go on if it has nothing to lose."""
+    worker.signal(signal.SIGSTOP)
+    holds = "SELECT FROM workflow_run_steps s JOIN workers w ON w.id = s.worker_id WHERE s.status = 'running'"
+    if fleet.rows(f"{holds} AND w.pid = :pid", pid=worker.pid):
+        return True
+    worker.signal(signal.SIGCONT)
+    return False
 
 
 def _pids(fleet: Fleet) -> set[int]:
