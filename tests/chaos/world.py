@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
@@ -213,7 +214,13 @@ class World(Fleet):
     def is_complete(self) -> bool:
         """Whether all that is to live does, and is ready; what is missing was started just now."""
         self.replenish()
-        return all(map(self._announced, [*self.workers, *self.beats]))
+        return all(map(self._announced, [*self.workers, *self.beats])) and (not self._token or self._answers())
+
+    def _answers(self) -> bool:
+        """Whether the web process does."""
+        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self._port}/healthz", timeout=5):
+            return True
+        return False
 
     def kill(self, process: Process) -> None:
         """The process and all it started."""
@@ -279,6 +286,17 @@ class World(Fleet):
             connection.cursor().execute(sql)
         finally:
             connection.close()
+
+    def insist(self, sql: str) -> None:
+        """The same, however often another fault beside cuts it off."""
+
+        def is_done() -> bool:
+            with suppress(psycopg2.OperationalError):
+                self.statement(sql)
+                return True
+            return False
+
+        wait_for(is_done, 20, what=sql)
 
     def _deliver(self) -> None:
         """Bring late messages to their queues."""

@@ -7,8 +7,8 @@ from tests.chaos.world import World
 
 
 def demote_postgres(world: World) -> None:
-    world.statement("ALTER DATABASE orchestrator SET default_transaction_read_only = on")
+    world.insist("ALTER DATABASE orchestrator SET default_transaction_read_only = on")
     cut_connections(world)
     world.last(1, 3)
-    world.statement("ALTER DATABASE orchestrator RESET default_transaction_read_only")
+    world.insist("ALTER DATABASE orchestrator RESET default_transaction_read_only")
     cut_connections(world)

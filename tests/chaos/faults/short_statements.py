@@ -7,8 +7,8 @@ from tests.chaos.world import World
 
 
 def short_statements(world: World) -> None:
-    world.statement(f"ALTER DATABASE orchestrator SET statement_timeout = {world.random.choice([1, 2, 5])}")
+    world.insist(f"ALTER DATABASE orchestrator SET statement_timeout = {world.random.choice([1, 2, 5])}")
     cut_connections(world)
     world.last(1, 3)
-    world.statement("ALTER DATABASE orchestrator RESET statement_timeout")
+    world.insist("ALTER DATABASE orchestrator RESET statement_timeout")
     cut_connections(world)
