@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
+from orchestrator.embedded.ports import is_free
 
 
 def family(process: psutil.Process) -> list[psutil.Process]:
@@ -59,9 +61,10 @@ def still_running(processes: Iterable[psutil.Process]) -> list[str]:
 
 
 def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    """A port that nobody listens on, and that the system gives nobody who asks for any: it stays unused."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while not is_free(port := random.SystemRandom().randrange(first // 2, first)):
+        continue
     return port
 
 

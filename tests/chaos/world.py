@@ -8,7 +8,6 @@ import os
 import random
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -29,7 +28,7 @@ from orchestrator.domain.roles import Role
 from orchestrator.embedded import cluster
 from orchestrator.embedded.guardian import Guardian
 from orchestrator.embedded.place import folder_for_tests
-from orchestrator.embedded.servers import Servers
+from orchestrator.embedded.servers import Servers, _Kept
 from orchestrator.errors import OrchestratorError, Unreachable
 from orchestrator.services.tokens import create_token
 from orchestrator.store.migrate import upgrade
@@ -38,6 +37,7 @@ from tests.chaos.steps import JOURNAL
 from tests.chaos.weather import Weather
 from tests.integration.workers.fleet import Fleet, Process
 from tests.integration.workers.forks import Forks
+from tests.processes import unused_port
 from tests.support import wait_for
 
 LEASE = 3.0
@@ -170,7 +170,7 @@ class World(Fleet):
     def add_web(self) -> Process:
         """The web process, where a token of an operator opens it."""
         if not self._token:
-            self._port = _free_port()
+            self._port = unused_port()
             self._token = create_token(self.engine.db, "chaos", Role.ADMIN).token
         words = ["web.app:create_app()", f"--bind=127.0.0.1:{self._port}", "--threads=4", "--graceful-timeout=2"]
         self.webs.append(self._launch("web", [*words, "--no-control-socket"], {}))
@@ -362,12 +362,6 @@ def _ours() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def world(folder: Path, seed: int, *, pace: float = 1.0, quiet: bool = False) -> Iterator[World]:
     """A world with nobody in it yet."""
@@ -376,6 +370,9 @@ def world(folder: Path, seed: int, *, pace: float = 1.0, quiet: bool = False) ->
     kept = cluster._SETTINGS["max_connections"]
     cluster._SETTINGS["max_connections"] = str(CONNECTIONS)
     servers = Servers(place, durable=False, guardian=guardian)
+    servers._folder.create()
+    # Nobody takes their ports while they are down.
+    servers._keep(_Kept(ports={name: unused_port() for name in ("postgres", "valkey")}))
     made: World | None = None
     try:
         servers.start()

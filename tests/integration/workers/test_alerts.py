@@ -29,6 +29,7 @@ from tests.documents import document, step
 from tests.hands import Hands
 from tests.integration.workers.fleet import Fleet
 from tests.mailbox import Sink, mail_server
+from tests.processes import unused_port
 from tests.support import wait_for
 from workers import post
 from workers.alarm import Alarm
@@ -229,9 +230,8 @@ def test_an_answer_that_comes_byte_by_byte_is_cut_off(
 
 
 def test_an_endpoint_that_is_away_gets_all_in_order_when_it_is_back(alarms: Alarms, make: Make) -> None:
-    with serve() as once:
-        alarms.rule(webhook=once.url, repeat_seconds=60)
-        port = once.port
+    port = unused_port()
+    alarms.rule(webhook=Endpoint(port).url, repeat_seconds=60)
     alarm = make()
     fails(alarms)
     assert "cannot be reached: [Errno 111] Connection refused" in ended(alarms, alarm)[0].error

@@ -11,7 +11,6 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from orchestrator.embedded import ServerUrls
-from orchestrator.embedded.ports import free_port
 from orchestrator.embedded.server import Server
 from orchestrator.embedded.valkey import start_valkey
 from orchestrator.ids import new_id, new_token
@@ -20,6 +19,7 @@ from orchestrator.store.transition import Queued
 from orchestrator.transport import CeleryTransport
 from tests.integration.workers.fleet import Fleet
 from tests.integration.workers.forks import Forks
+from tests.processes import unused_port
 from tests.support import wait_for
 
 
@@ -110,7 +110,7 @@ def test_steps_started_while_the_broker_is_away_run_when_it_is_back(fleet: Fleet
 def test_a_broker_that_dies_and_comes_back_empty_is_used_again(
     database_url: str, forks: Forks, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    port, folder = free_port(), tmp_path / "valkey"
+    port, folder = unused_port(), tmp_path / "valkey"
 
     def start_broker() -> Server:
         return start_valkey(folder, port, "secret", tmp_path / "valkey.log", databases=1, guardian=None)
@@ -136,7 +136,7 @@ def test_a_broker_that_dies_or_takes_no_writes_under_a_busy_worker_does_not_end_
     database_url: str, tmp_path: Path, request: pytest.FixtureRequest, forks: Forks
 ) -> None:
     """It asks for still more. What was fetched is to be given back, to a broker that is not there."""
-    port, folder = free_port(), tmp_path / "valkey"
+    port, folder = unused_port(), tmp_path / "valkey"
 
     def start_broker() -> Server:
         return start_valkey(folder, port, "secret", tmp_path / "valkey.log", databases=1, guardian=None)

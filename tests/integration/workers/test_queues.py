@@ -11,7 +11,6 @@ import pytest
 from celery import Celery
 from kombu import Queue
 
-from orchestrator.embedded.ports import free_port
 from orchestrator.embedded.server import Server
 from orchestrator.embedded.valkey import start_valkey
 from orchestrator.store.db import Database
@@ -19,6 +18,7 @@ from orchestrator.store.workers import WorkerInfo
 from tests.hands import Hands
 from tests.integration.workers.fleet import Fleet
 from tests.integration.workers.forks import Forks
+from tests.processes import unused_port
 from tests.support import wait_for
 from workers import queues
 from workers.announce import Announcer, this_process
@@ -58,7 +58,7 @@ def test_a_worker_of_named_queues_leaves_others_alone(fleet: Fleet) -> None:
 def test_queues_that_were_found_are_served_again_when_the_broker_is_back(
     database_url: str, forks: Forks, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    port, folder = free_port(), tmp_path / "valkey"
+    port, folder = unused_port(), tmp_path / "valkey"
 
     def start_broker() -> Server:
         return start_valkey(folder, port, "secret", tmp_path / "valkey.log", databases=1, guardian=None)
