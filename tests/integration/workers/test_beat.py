@@ -23,7 +23,6 @@ from tests.documents import document, step
 from tests.hands import Hands
 from tests.integration.reads.rows import add_run, add_workflow
 from tests.integration.workers.fleet import Fleet
-from tests.integration.workers.forks import ROOT
 from tests.support import wait_for
 from workers.announce import Announcer, this_process
 from workers.beat import CoordinatingScheduler, Coordinator
@@ -110,10 +109,11 @@ def test_a_beat_sleeps_until_an_entry_is_due_and_no_shorter() -> None:
     assert scheduler.adjust(0) == 0
 
 
-def test_a_beat_leaves_no_file_behind(fleet: Fleet) -> None:
-    before = set(Path(ROOT).iterdir())
+def test_a_beat_leaves_no_file_behind(fleet: Fleet, tmp_path: Path) -> None:
+    fleet.home = tmp_path / "home"  # where nobody else does anything
+    fleet.home.mkdir()
     fleet.beat().stop()
-    assert set(Path(ROOT).iterdir()) - before == set()
+    assert list(fleet.home.iterdir()) == []
 
 
 def test_due_retries_run(fleet: Fleet) -> None:
