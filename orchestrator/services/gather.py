@@ -15,6 +15,7 @@ from orchestrator.errors import Unreachable
 from orchestrator.store.db import watch_ends
 
 log = logging.getLogger(__name__)
+_NEVER = float("-inf")  # the clock begins with the machine: 0 may be a moment ago
 _COMMIT_LOOKS = 10
 # A name is looked at again no more often after it was named: what named it is old by then, and others may make it young
 # again for ever.
@@ -41,7 +42,7 @@ class Gathered:
         """Do `act` now for those that were not named for a while, and `later` soon for the others, in a thread."""
         names, now = set(names), time.monotonic()
         with self._lock:
-            late = {name for name in names if now - self._named.get(name, 0.0) < self._seconds}
+            late = {name for name in names if now - self._named.get(name, _NEVER) < self._seconds}
             self._named |= dict.fromkeys(names, now)
             self._gather(late, 1, later)
         if names - late:

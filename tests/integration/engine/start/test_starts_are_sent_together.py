@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import text
@@ -83,6 +84,14 @@ def test_the_first_of_a_queue_is_done_at_once_and_those_that_follow_together(
     assert acted == [({"a"}, True), ({"b"}, True)]
     clock.pass_once()
     wait_for(lambda: acted[2:] == [({"a", "b"}, False)])
+
+
+def test_the_first_of_a_queue_is_done_at_once_on_a_machine_that_was_just_started(
+    gathered: Gathered, act: Callable[[set[str]], None], acted: Acted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.services.gather.time", SimpleNamespace(monotonic=lambda: 1.0))
+    gathered.add(["a"], act, later(act))
+    assert acted == [({"a"}, True)]
 
 
 def test_what_was_named_long_ago_is_done_at_once(act: Callable[[set[str]], None], acted: Acted) -> None:
