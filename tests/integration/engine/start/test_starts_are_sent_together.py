@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -125,12 +126,12 @@ def test_one_that_fails_is_told_and_keeps_no_other_waiting(
 
 
 def test_nothing_gathered_is_left_when_it_is_finished(act: Callable[[set[str]], None], acted: Acted) -> None:
-    gathered = Gathered(LONG, lambda seconds: None)
+    gathered, others = Gathered(LONG, lambda seconds: None), set(threading.enumerate())
     for _ in range(3):
         gathered.add(["a"], act, later(act))
     gathered.finish()
     assert sum(len(names) for names, _ in acted) >= 2
-    assert "orchestrator-starts" not in [thread.name for thread in threading.enumerate()]
+    assert "orchestrator-starts" not in [thread.name for thread in set(threading.enumerate()) - others]
 
 
 def test_a_name_is_looked_at_again_as_long_as_that_is_said_of_it(gathered: Gathered, clock: Clock) -> None:
@@ -165,11 +166,26 @@ def test_a_name_that_others_keep_young_is_not_looked_at_for_ever(gathered: Gathe
 
 
 @pytest.fixture
-def hands(db: Database) -> Hands:
+def hands(db: Database) -> Iterator[Hands]:
     made = Hands(db)
     made.engine = replace(made.engine, starts=Gathered(0.01))
     register(made.engine, document(step("a")))
-    return made
+    yield made
+    made.engine.starts.finish()  # or it would look into a database that is gone
+
+
+@pytest.fixture
+def committed(hands: Hands) -> threading.Event:
+    """Starts of callers' transactions are looked for from when this is set: a test may take longer to commit than
+    they are looked for."""
+    event = threading.Event()
+
+    def rest(seconds: float) -> None:
+        assert event.wait(30)
+        time.sleep(seconds)
+
+    hands.engine = replace(hands.engine, starts=Gathered(0.01, rest))
+    return event
 
 
 def test_every_start_of_many_is_sent(hands: Hands) -> None:
@@ -199,22 +215,28 @@ def test_with_patience_the_old_are_sent_and_the_young_left_and_told_of(hands: Ha
     assert queue_ready(hands.db, "other", 9, 60) == ({}, False)
 
 
-def test_a_start_in_a_callers_transaction_is_sent_once_that_is_committed(hands: Hands) -> None:
+def test_a_start_in_a_callers_transaction_is_sent_once_that_is_committed(
+    hands: Hands, committed: threading.Event
+) -> None:
     for _ in range(3):
         with hands.db.engine.begin() as conn:
             run_id = start(hands.engine, "w", connection=conn).run_id
             hands.engine.starts.finish()
             assert hands.outbox.messages == []
+            committed.clear()
+        committed.set()
         wait_for(lambda: hands.outbox.messages, what="the message")
         hands.work()
         assert hands.status(run_id) == "succeeded"
 
 
-def test_one_connection_can_commit_many_transactions_with_starts(hands: Hands) -> None:
+def test_one_connection_can_commit_many_transactions_with_starts(hands: Hands, committed: threading.Event) -> None:
     with hands.db.engine.connect() as conn:
         for _ in range(3):
+            committed.clear()
             with conn.begin():
                 start(hands.engine, "w", connection=conn)
+            committed.set()
             wait_for(lambda: hands.outbox.take(), what="the message")
 
 
