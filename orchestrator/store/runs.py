@@ -132,7 +132,10 @@ FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN work
 JOIN apps a ON a.id = r.app_id WHERE r.id = :id
 """
 _FACTS_READ = text(_FACTS)
-_FACTS_LOCK = text(_FACTS + " FOR UPDATE OF r")
+# As a change of the row locks it. Who writes a row that refers to the run twice in a transaction has its key checked, and
+# with it a share of the run's row before the run is locked: for `FOR UPDATE` two of them would wait for each other.
+_LOCK = "FOR NO KEY UPDATE"
+_FACTS_LOCK = text(f"{_FACTS} {_LOCK} OF r")
 
 
 def load_run(conn: Connection, run_id: str, *, lock: bool = False) -> RunFacts:
@@ -155,7 +158,7 @@ _SET_VARS = text("UPDATE workflow_runs SET vars = CAST(:vars AS json) WHERE id =
 
 def publish_vars(conn: Connection, run_id: str, published: Mapping[str, Any]) -> None:
     """Set run variables on top of what is committed: the last commit wins."""
-    held = conn.execute(text("SELECT vars FROM workflow_runs WHERE id = :id FOR UPDATE"), {"id": run_id}).scalar_one()
+    held = conn.execute(text(f"SELECT vars FROM workflow_runs WHERE id = :id {_LOCK}"), {"id": run_id}).scalar_one()
     conn.execute(_SET_VARS, {"id": run_id, "vars": as_json({**held, **published})})
 
 

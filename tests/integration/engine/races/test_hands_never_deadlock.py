@@ -44,10 +44,10 @@ FUNCTIONS = ["ok", "chance"]
 
 
 class Field:
-    """The runs that are worked on: others begin as long as there is time."""
+    """The runs that are worked on: others begin as long as there is time, which counts from when the first have."""
 
     def __init__(self, hands: Hands) -> None:
-        self.hands, self.ends = hands, time.monotonic() + SECONDS
+        self.hands, self.ends = hands, time.monotonic() + SECONDS + 60
         self.runs: list[str] = []
 
     def is_time(self) -> bool:
@@ -60,13 +60,19 @@ class Field:
         return self.hands.status(run) in ("succeeded", "failed", "canceled")
 
     def start(self) -> None:
-        """Keep so many runs open, of overlapping fans and joins; a fan in four has no rule to follow."""
-        modes = ("run_on", "drain", "cancel")
+        """Keep so many runs open."""
+        self._begin()
+        self.ends = time.monotonic() + SECONDS
         while self.is_time():
-            for i in range(OPEN - len(self.open_runs())):
-                graph = plain(i) if random.random() < 0.25 else dense(failure_mode=random.choice(modes))
-                self.runs.append(self.hands.start(graph))
             wait_for(lambda: len(self.open_runs()) < OPEN or not self.is_time(), SECONDS + 30, what="an end")
+            self._begin()
+
+    def _begin(self) -> None:
+        """As many as are missing, of overlapping fans and joins; a fan in four has no rule to follow."""
+        modes = ("run_on", "drain", "cancel")
+        for i in range(OPEN - len(self.open_runs())):
+            graph = plain(i) if random.random() < 0.25 else dense(failure_mode=random.choice(modes))
+            self.runs.append(self.hands.start(graph))
 
     def operate(self) -> None:
         """Whatever an operator may do, to any open run, at any moment."""
