@@ -7,11 +7,18 @@ import signal
 from collections.abc import Generator, Iterator
 
 import pytest
+from hypothesis import settings
 
 from orchestrator.store.db import Database
+from tests.support import soaked
 
 # Each starts whole installations and takes up to a minute, most of it waiting.
 _LONG = ("tests/integration/test_up.py", "tests/chaos/", "tests/integration/bench/", "tests/integration/deploy/")
+
+# As in CI, wherever tests run: the same examples each time, none of which fails because the machine stood still for a
+# moment. A hunt has fresh ones.
+settings.register_profile("anywhere", settings.get_profile("ci"), derandomize=not soaked(0, 1))
+settings.load_profile("anywhere")
 
 
 def pytest_configure() -> None:
