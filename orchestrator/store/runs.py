@@ -132,8 +132,8 @@ FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN work
 JOIN apps a ON a.id = r.app_id WHERE r.id = :id
 """
 _FACTS_READ = text(_FACTS)
-# As a change of the row locks it. Who writes a row that refers to the run twice in a transaction has its key checked, and
-# with it a share of the run's row before the run is locked: for `FOR UPDATE` two of them would wait for each other.
+# As a change of the row locks it. Who writes a row that refers to the run twice in a transaction has its key checked,
+# and with it a share of the run's row before the run is locked: for `FOR UPDATE` two such would wait for each other.
 _LOCK = "FOR NO KEY UPDATE"
 _FACTS_LOCK = text(f"{_FACTS} {_LOCK} OF r")
 

@@ -59,5 +59,5 @@ def test_an_imported_run_is_told_and_counted_by_what_happens_to_it_here(source: 
     here.work()
     assert said(alarms.look()) == [("run_failed", "firing", 2)]
     # What is counted waits for all transactions of the server: by now what the import brought would have been, too.
-    wait_for(lambda: "run.failed" in _counted(here), what="the failures are counted")
+    wait_for(lambda: "run.failed" in _counted(here), 90, what="the failures are counted")
     assert _counted(here) == {"run.failed": 2, "step.failed": 2}

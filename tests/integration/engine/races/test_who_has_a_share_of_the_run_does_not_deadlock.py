@@ -1,4 +1,4 @@
-"""Postgres checks the key of a step that is written twice in a transaction, and locks the run's row in share for that."""
+"""Of a step that is written twice in a transaction Postgres checks the key, and locks the run's row in share for it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -178,11 +177,11 @@ def hands(db: Database) -> Iterator[Hands]:
 def committed(hands: Hands) -> threading.Event:
     """Starts of callers' transactions are looked for from when this is set: a test may take longer to commit than
     they are looked for."""
-    event = threading.Event()
+    event, never = threading.Event(), threading.Event()
 
     def rest(seconds: float) -> None:
         assert event.wait(30)
-        time.sleep(seconds)
+        never.wait(seconds)
 
     hands.engine = replace(hands.engine, starts=Gathered(0.01, rest))
     return event

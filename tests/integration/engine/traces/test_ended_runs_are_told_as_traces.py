@@ -59,7 +59,7 @@ class Told:
                 passed = text("SELECT pg_snapshot_xmin(pg_current_snapshot()) > CAST(:mine AS xid8)")
                 return bool(conn.execute(passed, {"mine": mine}).scalar_one())
 
-        wait_for(over, what="no transaction is older")
+        wait_for(over, 90, what="no transaction is older")
 
     def ids(self) -> list[Any]:
         return [dict(span.attributes or {}).get("orchestrator.run_id") for span in self._kept.get_finished_spans()]
