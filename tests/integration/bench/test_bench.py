@@ -22,9 +22,11 @@ from orchestrator.bench.sheets import sheets
 from tests.processes import family, still_running
 from tests.support import wait_for
 
+# Any of the tests may be the first of its process, whose fixture measures.
+pytestmark = pytest.mark.timeout(400)
 CLI = (sys.executable, "-P", "-c", "from orchestrator.cli.main import main; main()")
 STEP_LOGS = "*/*-*-*-*-*.*"  # a token and the process that wrote it
-TINY = "W1=2x3,W2=5,W3=3,W4=3,W5=4,W6=3x4,W7=3,W8=4,W9=1,W10=12"
+TINY = "W1=2x3,W2=5,W3=3,W4=3,W5=4,W6=3x4,W7=3,W8=4,W9=3,W10=12"
 OPTIONS = ("--rounds=1", "--slots=2", "--patience=0", "--old-rows=800", "--waiting-rows=400", f"--sizes={TINY}")
 
 
@@ -62,13 +64,12 @@ def measured() -> dict[str, Any]:
     """What results.json holds after all workloads, and what was said."""
     with scratch() as folder:
         with bench(folder) as process:
-            out, err = process.communicate(timeout=280)
+            out, err = process.communicate(timeout=360)
         assert process.returncode == 0, err
         found: dict[str, Any] = json.loads((folder / "results.json").read_text())
         return found | {"out": out, "err": err, "left": list((folder / "tmp").iterdir())}
 
 
-@pytest.mark.timeout(300)
 def test_every_workload_runs_and_passes_its_check(measured: dict[str, Any]) -> None:
     lines = {line["workload"]: line for line in measured["lines"]}
     assert list(lines) == ["W1", "W2", "W3", "W4", "W5", "W6", "W8", "W10", "W7", "W9"]
@@ -121,13 +122,12 @@ def test_nothing_is_left_of_it(measured: dict[str, Any]) -> None:
     assert measured["left"] == []
 
 
-@pytest.mark.timeout(200)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_however_it_ends_no_process_and_no_folder_is_left(how: signal.Signals) -> None:
     with scratch() as folder, bench(folder, "--workloads=W4", "--sizes=W4=1000") as process:
-        wait_for(lambda: any((folder / "tmp").glob(STEP_LOGS)), 60, what="steps run")
+        wait_for(lambda: any((folder / "tmp").glob(STEP_LOGS)), 120, what="steps run")
         processes = family(psutil.Process(process.pid))
         process.send_signal(how)
         assert process.wait(60) == (130 if how is signal.SIGINT else -signal.SIGKILL)
         wait_for(lambda: not still_running(processes), 60, what="all its processes have ended")
-        wait_for(lambda: not list((folder / "tmp").iterdir()), 20, what="its folder is gone")
+        wait_for(lambda: not list((folder / "tmp").iterdir()), 60, what="its folder is gone")
