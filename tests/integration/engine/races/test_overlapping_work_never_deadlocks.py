@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 
+import pytest
 from sqlalchemy import text
 
 from orchestrator.domain.states import StepStatus
@@ -26,6 +27,7 @@ from tests.documents import document, on, step
 from tests.hands import LEASE, Hands, together
 from tests.support import wait_for
 
+pytestmark = pytest.mark.timeout(300)  # on a slow machine
 WIDTH = 8
 LAYERS = 4
 
@@ -78,7 +80,7 @@ def test_workers_that_settle_together_what_they_did_for_several_runs(db: Databas
     hands = Hands(db, settings=Settings(window=1000))
     runs = [hands.start(plain(i)) for i in range(12)]
     over = partial(_all_over, hands, runs)
-    together([partial(worker, hands, over)] * 4, deadline=90)
+    together([partial(worker, hands, over)] * 4, deadline=250)
     assert deadlocks(db) == 0
     assert {hands.status(run) for run in runs} == {"succeeded"}
 
@@ -87,7 +89,7 @@ def test_workers_on_one_dense_graph(db: Database) -> None:
     hands = Hands(db, {"chance": chance}, Settings(window=1000))
     runs = [hands.start(dense(failure_mode=mode)) for mode in ("run_on", "run_on", "drain", "cancel")]
     over = partial(_all_over, hands, runs)
-    together([partial(worker, hands, over)] * 4, deadline=90)
+    together([partial(worker, hands, over)] * 4, deadline=250)
     assert deadlocks(db) == 0
 
 
@@ -118,7 +120,7 @@ def test_workers_with_operators_and_coordinators_among_them(db: Database) -> Non
         while not over():
             tick(hands.engine)
 
-    together([partial(worker, hands, over)] * 2 + [operator, beat, beat], deadline=90)
+    together([partial(worker, hands, over)] * 2 + [operator, beat, beat], deadline=250)
     assert deadlocks(db) == 0
 
 
@@ -149,7 +151,7 @@ def test_workers_with_an_operator_who_marks_holds_and_reruns(db: Database) -> No
         while not over():
             tick(hands.engine)
 
-    together([partial(worker, hands, over)] * 2 + [operator, operator, beat], deadline=90)
+    together([partial(worker, hands, over)] * 2 + [operator, operator, beat], deadline=250)
     for run_id in runs:
         for layer in range(LAYERS):
             for i in range(WIDTH):

@@ -25,6 +25,7 @@ from tests.hands import LEASE, Hands, together
 from tests.integration.engine.races.test_overlapping_work_never_deadlocks import deadlocks
 from tests.support import soaked, wait_for
 
+pytestmark = pytest.mark.timeout(300)  # on a slow machine
 RUNS = soaked(16, 60)
 SHORT = ("ok",)
 
@@ -101,7 +102,7 @@ def test_runs_come_to_their_ends_without_a_coordinator(db: Database, operated: b
             except Conflict:
                 continue
 
-    together([partial(worker, hands, over)] * 4 + [operator] * operated, deadline=60)
+    together([partial(worker, hands, over)] * 4 + [operator] * operated, deadline=250)
     assert deadlocks(db) == 0
     for run_id in runs:
         assert sum(Counter(hands.events(run_id))[f"run.{end}"] for end in ("succeeded", "failed", "canceled")) == 1
