@@ -189,7 +189,7 @@ BEGIN
   -- others had done until we had the runs' locks.
   SELECT array_agg(DISTINCT runs[i]) INTO over FROM unnest(moved) AS m (i) WHERE leaves[i];
   IF over IS NOT NULL THEN
-    PERFORM FROM workflow_runs run WHERE run.id = ANY (over) ORDER BY run.id FOR UPDATE;
+    PERFORM FROM workflow_runs run WHERE run.id = ANY (over) ORDER BY run.id FOR NO KEY UPDATE;
     SELECT array_agg(c.id), array_agg(c.made), min(c.id::text) FILTER (WHERE c.odd OR octet_length(c.made) > output_limit)
     INTO over, made, odd
     FROM (

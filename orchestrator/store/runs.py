@@ -74,6 +74,10 @@ def find_by_key(call: Call, workflow_id: str, app_id: str, key: str) -> str | No
     return rows[0][0] if rows else None
 
 
+# As a change of the row locks it. Who writes a row that refers to the run twice in a transaction has its key checked,
+# and with it a share of the run's row before the run is locked: for `FOR UPDATE` two such would wait for each other.
+_LOCK = "FOR NO KEY UPDATE"
+
 _ORIGIN = """
 SELECT r.id, r.status, r.workflow_id, w.name AS workflow, w.latest_revision, r.revision_id, r.app_id, r.input, r.vars,
   r.tags
@@ -84,7 +88,7 @@ WHERE r.id = :id
 
 def load_origin(conn: Connection, run_id: str, *, lock: bool = False) -> Row[Any]:
     """What a rerun begins with; with `lock`, nobody opens the run again meanwhile. Raises `NotFound`."""
-    row = conn.execute(text(_ORIGIN + (" FOR UPDATE OF r" if lock else "")), {"id": run_id}).first()
+    row = conn.execute(text(_ORIGIN + (f" {_LOCK} OF r" if lock else "")), {"id": run_id}).first()
     if row is None:
         raise unknown_run(run_id)
     return row
@@ -132,9 +136,6 @@ FROM workflow_runs r JOIN workflow_revisions v ON v.id = r.revision_id JOIN work
 JOIN apps a ON a.id = r.app_id WHERE r.id = :id
 """
 _FACTS_READ = text(_FACTS)
-# As a change of the row locks it. Who writes a row that refers to the run twice in a transaction has its key checked,
-# and with it a share of the run's row before the run is locked: for `FOR UPDATE` two such would wait for each other.
-_LOCK = "FOR NO KEY UPDATE"
 _FACTS_LOCK = text(f"{_FACTS} {_LOCK} OF r")
 
 
