@@ -40,6 +40,14 @@ def name_of(process: psutil.Process) -> str:
         return ""
 
 
+def owner_of(process: psutil.Process) -> int | None:
+    """The number of the user it runs as; None for one that has gone."""
+    try:
+        return int(process.uids().real)
+    except psutil.NoSuchProcess:
+        return None
+
+
 def words_of(process: psutil.Process) -> list[str]:
     """Its command line; empty for one that has gone."""
     try:

@@ -80,6 +80,10 @@ class Up:
             with error:
                 return error.code, json.load(error)
 
+    def wait_ready(self) -> None:
+        """Wait until it could serve; a check that a busy machine is two seconds late for says that it could not."""
+        wait_for(lambda: self.get("/readyz")[0] == 200, SECONDS, what="it is ready")
+
     def execute(self, statement: str) -> Any:
         database = Database.connect(self.running["database_url"])
         with database.transaction() as conn:

@@ -19,6 +19,7 @@ from tests.processes import (
     kill_all,
     name_of,
     other_user,
+    owner_of,
     runs,
     still_running,
 )
@@ -51,7 +52,7 @@ def test_a_folder_of_any_names_is_started_stopped_and_killed_and_its_data_are_th
         assert still_running(processes) == []
         assert third.execute("SELECT count(*) FROM workflow_runs") == 2
         assert third.running["database_url"] == before["database_url"]
-        assert third.get("/readyz")[0] == 200
+        third.wait_ready()
         third.execute("CREATE TABLE kept AS SELECT 43 AS answer")
         kill_all(family(psutil.Process(third.process.pid)))  # its servers at once with it
         third.process.wait()
@@ -71,7 +72,7 @@ def _the_first_start_runs_the_example(up: Up) -> None:
 def _answers(up: Up) -> list[psutil.Process]:
     """Everything answers; the processes there are."""
     assert up.get("/healthz") == (200, {"status": "ok"})
-    assert up.get("/readyz")[0] == 200
+    up.wait_ready()
     assert f"/login#token={(up.data / 'admin_token').read_text()}\n" in up.said
     assert up.execute("SELECT count(*) FROM workers WHERE kind = 'worker' AND stopped_at IS NULL") == 1
     return family(psutil.Process(up.process.pid))
@@ -118,7 +119,7 @@ def test_what_dies_is_started_again(tmp_path: Path) -> None:
         for name in ("postgres", "valkey"):
             next(c for c in psutil.Process(up.process.pid).children() if name in name_of(c)).kill()
             up.wait_said(f"{name} was started again")
-        wait_for(lambda: up.get("/readyz")[0] == 200, 30, what="ready again")
+        up.wait_ready()
         assert up.execute("SELECT answer FROM kept") == 42
 
 
@@ -137,7 +138,7 @@ def test_a_second_up_in_the_folder_says_who_has_it(kept_up: tuple[Up, int]) -> N
     with up_in(up.folder) as second:
         assert second.process.wait(60) == 2
         assert f"already running in {up.data} (process {up.process.pid}" in second.said
-    assert up.get("/readyz")[0] == 200
+    up.wait_ready()
 
 
 @pytest.mark.timeout(240)
@@ -239,9 +240,9 @@ def test_it_runs_for_a_user_who_is_not_root() -> None:
         user.own(folder)
         with up_in(folder, "--no-example", user=user) as up:
             up.wait_said(READY)
-            assert up.get("/readyz")[0] == 200
+            up.wait_ready()
             processes = family(psutil.Process(up.process.pid))
-            assert {process.uids().real for process in processes} == {user.uid}
+            assert {owner for owner in map(owner_of, processes) if owner is not None} == {user.uid}
             up.process.send_signal(signal.SIGINT)
             assert up.process.wait(60) == 0
             wait_for(lambda: not any(map(runs, processes)), 20, what="all its processes have ended")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -213,8 +214,18 @@ def test_who_takes_nothing_of_an_export_is_not_waited_for(
     source: Coders, filled: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("orchestrator.store.archive.READER_SECONDS", 0.05)
-    lines = export(source.db, [filled["top"]], Exported())
-    assert [next(lines)["kind"] for _ in range(3)] == ["archive", "revision", "revision"]
+
+    def begun() -> Iterator[Any] | None:
+        """An export of which something was taken; None when this process paused before it had come so far."""
+        lines = export(source.db, [filled["top"]], Exported())
+        try:
+            assert [next(lines)["kind"] for _ in range(3)] == ["archive", "revision", "revision"]
+        except Unreachable:
+            return None
+        return lines
+
+    lines = wait_for(begun, what="an export is begun")
+    assert lines is not None
 
     def open_ones() -> int:
         with source.db.transaction() as conn:

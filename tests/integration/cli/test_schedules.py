@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from sqlalchemy import text
 
 from orchestrator.services.coordinate import tick
@@ -69,8 +71,10 @@ def test_next_fire_times_of_an_expression_need_no_database(bare: Cli) -> None:
 
 def test_a_backfill_asks_first(shared_cli: Cli, shared_hands: Hands) -> None:
     register(shared_hands.engine, document(step("a"), name="nightly"))
-    shared_cli("schedule", "set", "b", "--workflow", "nightly", "--every", "60")
-    asked = ("schedule", "backfill", "b", "--from", "5min")
+    made = shared_cli("schedule", "set", "b", "--workflow", "nightly", "--every", "60", "--json").json
+    # Five minutes before the one that a coordinator is to decide, whichever minute it is by now.
+    first = datetime.fromisoformat(made["next_fire_at"]) - timedelta(minutes=5)
+    asked = ("schedule", "backfill", "b", "--from", first.isoformat())
     refused = shared_cli(*asked)
     assert (refused.code, "--yes" in refused.err, "5 runs would start" in refused.out) == (2, True, True)
     assert shared_cli(*asked, "--dry-run", "--json").json["count"] == 5

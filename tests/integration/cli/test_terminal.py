@@ -59,7 +59,7 @@ class Terminal:
     def finish(self) -> int:
         """Read to the end; the exit code."""
         ends = time.monotonic() + DEADLINE
-        while self._read(0.1) or self.process.poll() is None:
+        while self._read(0.1) or self.process.poll() is None or self._read(0):  # its last words came with its end
             assert time.monotonic() < ends, f"does not end: {self.text!r}"
         return self.process.wait()
 

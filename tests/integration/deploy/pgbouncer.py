@@ -12,8 +12,9 @@ import psycopg2
 from sqlalchemy.engine import make_url
 
 from orchestrator.config_urls import psql_url
-from orchestrator.embedded.ports import LOOPBACK, free_port
+from orchestrator.embedded.ports import LOOPBACK
 from orchestrator.embedded.server import launch
+from tests.processes import unused_port
 from tests.support import program
 
 CONNECTIONS = 3  # to Postgres, for all processes together
@@ -36,7 +37,7 @@ ignore_startup_parameters = extra_float_digits
 @contextmanager
 def pgbouncer(database_url: str, folder: Path) -> Iterator[str]:
     """The URL of the same database through a pool of `CONNECTIONS`, in transaction mode."""
-    url, port = make_url(database_url), free_port()
+    url, port = make_url(database_url), unused_port()
     place = {"name": url.database, "host": url.host, "port": url.port, "user": url.username, "password": url.password}
     settings = folder / "pgbouncer.ini"
     settings.write_text(_SETTINGS.format(**place, listen_host=LOOPBACK, listen_port=port, connections=CONNECTIONS))

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from orchestrator.embedded.ports import LOOPBACK, free_port
+from orchestrator.embedded.ports import LOOPBACK
+from tests.processes import unused_port
 from tests.support import program, wait_for
 
 _PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # the one in PATH works for the system's own node only
@@ -20,7 +21,7 @@ _PROGRAM = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # the one in PATH works for 
 def rabbitmq(folder: Path) -> Iterator[str]:
     """The URL of an empty broker."""
     program("rabbitmq-server")
-    port, names = free_port(), free_port()
+    port, names = unused_port(), unused_port()
     (folder / "plugins").write_text("[].")
     (folder / "node.conf").write_text(f"listeners.tcp.default = {LOOPBACK}:{port}\n")
     with ExitStack() as ended:
@@ -36,7 +37,7 @@ def _environment(folder: Path, names: int) -> Mapping[str, str]:
         "HOME": str(folder),
         "ERL_EPMD_PORT": str(names),
         "RABBITMQ_NODENAME": f"test-{names}@localhost",
-        "RABBITMQ_DIST_PORT": str(free_port()),
+        "RABBITMQ_DIST_PORT": str(unused_port()),
         "RABBITMQ_CONFIG_FILE": str(folder / "node"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
         "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),

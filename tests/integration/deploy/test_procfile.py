@@ -37,7 +37,8 @@ from orchestrator import function
 @function(name="shop.slow")
 def slow(folder: str) -> str:
     Path(folder, "begun").touch()
-    time.sleep(1.5)
+    while not Path(folder, "told to end").exists():
+        time.sleep(0.05)
     return "sent"
 """
 
@@ -103,6 +104,9 @@ def test_a_host_starts_releases_and_stops_it_and_what_was_not_released_does_not_
         wait_for((host.folder / "begun").exists, 60, what="a worker has begun")
         family = honcho.children(recursive=True)
         honcho.send_signal(signal.SIGTERM)
+        # It kills what has not ended five seconds after the first of them: too few to wait a time in the step as well.
+        wait_for(lambda: "sending SIGTERM to worker" in host.said, 60, what="the worker is told to end")
+        (host.folder / "told to end").touch()
         wait_for(lambda: not any(map(runs, family)), 60, what="all have ended")
         # The worker has ended in good order: its step was not lost.
         assert wait(engine.db, run_id, 1).value == "succeeded"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import fcntl
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +36,9 @@ def test_processes_that_meet_share_servers_until_the_last_has_left(tmp_path: Pat
 def test_servers_that_ended_are_replaced(tmp_path: Path) -> None:
     first = _start(tmp_path)
     addresses = _line(first)
+    users = Path(json.loads((tmp_path / "shared.json").read_text())["users"])
     first.communicate("\n")
+    wait_for(lambda: _is_ended(users), what="the guardian ends them")
     second = _start(tmp_path)
     assert _line(second) != addresses
     second.communicate("\n")
@@ -57,6 +61,16 @@ def _start(meeting: Path) -> subprocess.Popen[str]:
 def _line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
+
+
+def _is_ended(users: Path) -> bool:
+    """Whether nobody can take part any more: who comes before the guardian has seen that all have left still can."""
+    try:
+        with users.open() as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (BlockingIOError, FileNotFoundError):
+        return True
+    return False
 
 
 def _answers(url: str) -> bool:
