@@ -48,6 +48,7 @@ _VARYING = (
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "TIME"),
     (r"\b\d\d:\d\d:\d\d(\.\d+)?", "TIME"),
     (r"\b\d+(\.\d+)? (ms|s|min|h|d)\b", "LONG"),
+    (r"\bjust now\b|\bLONG ago\b", "AGO"),
     (r"\b[A-Za-z][\w.-]*:\d{2,}\b", "PROCESS"),
     (r"\b(line|pid|process|revision) \d+", r"\1 N"),
     (r"\s+", " "),

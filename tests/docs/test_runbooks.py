@@ -152,10 +152,12 @@ SECTIONS: dict[str, Callable[[Follower], None]] = {
 }
 
 
+@pytest.mark.timeout(300)
 def test_each_runbook_does_what_it_says(follower: Follower, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", psql_url(follower.fleet.database_url))
     monkeypatch.setenv("PATH", str(postgres_programs(None)), prepend=":")
     follower.fleet.environment |= {"ORCHESTRATOR_MAX_LOST": "2", "ORCHESTRATOR_FUNCTIONS": "shop"}
+    follower.fleet.environment["ORCHESTRATOR_LEASE_SECONDS"] = "12"  # a dead worker's step is seen running meanwhile
     (follower.folder / "shop.py").write_text(FUNCTIONS)
     follower.start(QUEUES="default")
     for title, so in SECTIONS.items():
