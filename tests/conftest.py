@@ -5,12 +5,16 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from orchestrator.store.db import Database
 from tests.support import soaked
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Each starts whole installations and takes up to a minute, most of it waiting.
 _LONG = ("tests/integration/test_up.py", "tests/chaos/", "tests/integration/bench/", "tests/integration/deploy/")
@@ -44,6 +48,16 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first: of several processes that test, none is left alone with them at the end."""
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One for all tests of this process, which can have no second one beside it, and runs tests of any folder in any
+    order; what a reader leaves in it goes with the reader's context."""
+    from tests.web.browser import chromium
+
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture

@@ -27,9 +27,9 @@ class BoundedCheck:
     request.
     """
 
-    def __init__(self, run: Callable[[], object], seconds: float = BOUND_SECONDS) -> None:
+    def __init__(self, run: Callable[[], object], seconds: float | None = None) -> None:
         self._run = run
-        self._seconds = seconds
+        self._seconds = BOUND_SECONDS if seconds is None else seconds
         self._lock = threading.Lock()
         self._running: Future[object] | None = None
 

@@ -20,7 +20,7 @@ import web.docs
 from build_backend import build_site
 from orchestrator.config import Config
 from tests.architecture.source import ROOT
-from tests.web.browser import PHONE, Reader, chromium, served
+from tests.web.browser import PHONE, Reader, served
 from web.app import create_app
 
 NOWHERE = Config(database_url="postgresql+psycopg2://nowhere/x")
@@ -46,12 +46,6 @@ def address(site: Path, orchestrator_module_database_url: str) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch, served(orchestrator_module_database_url) as address:
         patch.setattr(web.docs, "SITE", site)
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as one:
-        yield one
 
 
 def test_every_page_is_there_and_asks_for_nothing_from_elsewhere(site: Path) -> None:

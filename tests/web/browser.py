@@ -19,7 +19,9 @@ from web.app import create_app
 _AXE = (Path(__file__).parents[1] / "data" / "axe" / "axe-4.14.1.min.js").read_text()
 _SERIOUS = ("serious", "critical")
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+_PATIENCE = 30_000  # milliseconds; parts of pages are asked for anew every few seconds, and a busy machine is slow
 SECRET_KEY = "k" * 32
+expect.set_options(timeout=_PATIENCE)
 
 
 @contextmanager
@@ -61,11 +63,18 @@ class Reader:
         self.complaints: list[str] = []
         self.context: BrowserContext = browser.new_context(**{"viewport": WIDE, "base_url": address, **options})
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(_PATIENCE)
+        self._looks_at_whole_pages()
         self.page.on("console", lambda said: self._note(said.type, said.text))
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         if token is not None:
             self.sign_in(token)
+
+    def _looks_at_whole_pages(self) -> None:
+        """Nothing is clicked nor compared on a page whose scripts are still to come, as after a click on a link."""
+        loaded = "document.documentElement.dataset.loaded = ''"
+        self.context.add_init_script(f"addEventListener('load', () => {{ {loaded} }})")
+        self.page.add_locator_handler(self.page.locator("html:not([data-loaded])"), lambda: None)
 
     def sign_in(self, token: str) -> None:
         self.page.goto(f"/login#token={token}")

@@ -11,13 +11,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 from jinja2 import BytecodeCache
 from jinja2.bccache import Bucket
-from playwright.sync_api import Browser
 
 from orchestrator.config import Config
 from orchestrator.domain.roles import Role
 from orchestrator.services.tokens import create_token
 from orchestrator.store.db import Database
-from tests.web.browser import chromium, served
+from tests.web.browser import served
 from tests.web.stage import Stage, furnish
 from web.app import create_app
 
@@ -59,25 +58,17 @@ def silent_port() -> Iterator[int]:
 
 
 @pytest.fixture
-def closed_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+def closed_port() -> Iterator[int]:
+    """A port nobody listens on, nor can: it is taken."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
 def stage(module_db: Database) -> Stage:
     """The module's database with runs of every kind and a token a role."""
     return furnish(module_db)
-
-
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    """One for all modules of this folder; what a reader leaves in it goes with the reader's context."""
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

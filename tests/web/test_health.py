@@ -9,10 +9,18 @@ from sqlalchemy import text
 from orchestrator.embedded import ServerUrls
 from orchestrator.store.databases import drop_database, ensure_database
 from orchestrator.store.db import Database
+from tests.support import wait_for
 from tests.web.conftest import client_of
 from web.readiness import BoundedCheck, NotReady
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that a busy machine is slow with has not said no."""
+    monkeypatch.setattr("web.readiness.BOUND_SECONDS", 30.0)
+
+
+@pytest.mark.usefixtures("patient")
 def test_ready_when_servers_answer_and_schema_is_current(client: FlaskClient) -> None:
     answer = client.get("/readyz")
     assert answer.status_code == 200
@@ -28,6 +36,7 @@ def test_alive_while_nothing_can_be_reached(closed_port: int) -> None:
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 
 
+@pytest.mark.usefixtures("patient")
 def test_unready_names_each_server_that_refuses(closed_port: int) -> None:
     client = client_of(f"postgresql+psycopg2://127.0.0.1:{closed_port}/x", f"redis://:pw@127.0.0.1:{closed_port}/0")
     answer = client.get("/readyz")
@@ -46,6 +55,7 @@ def test_unready_when_servers_take_the_connection_and_stay_silent(silent_port: i
     assert not any(check["ok"] for check in answer.get_json()["checks"].values())
 
 
+@pytest.mark.usefixtures("patient")
 def test_unready_while_the_schema_is_missing(orchestrator_servers: ServerUrls, broker_url: str) -> None:
     url = orchestrator_servers.database_url.rpartition("/")[0] + "/not_migrated"
     ensure_database(url)
@@ -55,6 +65,7 @@ def test_unready_while_the_schema_is_missing(orchestrator_servers: ServerUrls, b
     assert "orchestrator db upgrade" in answer.get_json()["checks"]["postgres"]["detail"]
 
 
+@pytest.mark.usefixtures("patient")
 def test_unready_while_the_schema_is_older_or_only_one_server_answers(
     database_url: str, broker_url: str, db: Database, closed_port: int
 ) -> None:
@@ -75,6 +86,7 @@ def test_unready_while_the_schema_is_older_or_only_one_server_answers(
     assert "to do: 0011, " in older.get_json()["checks"]["postgres"]["detail"]
 
 
+@pytest.mark.usefixtures("patient")
 def test_ready_on_a_schema_that_a_later_release_has_upgraded(client: FlaskClient, db: Database) -> None:
     with db.transaction() as conn:
         conn.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -91,6 +103,7 @@ def test_a_check_that_never_ends_is_a_fault_and_costs_one_thread() -> None:
 
     check = BoundedCheck(hang, seconds=0.05)
     faults = [check.fault(check.start()) for _ in range(3)]
+    wait_for(lambda: started, what="its thread has come so far")
     forever.set()
     assert faults == ["no answer within 0.05 seconds"] * 3
     assert len(started) == 1

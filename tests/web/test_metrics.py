@@ -143,7 +143,10 @@ def test_counts_that_could_not_be_stored_are_stored_later(hands: Hands, closed_p
     assert one.take() == [Measure("tick", "", (0,) * 7 + (1, 1) + (0,) * 4, 0.75)]
 
 
-def test_what_was_read_is_told_again_for_some_seconds(hands: Hands, open_client: FlaskClient) -> None:
+def test_what_was_read_is_told_again_for_some_seconds(
+    hands: Hands, open_client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.metrics.SECONDS", 60.0)
     first = of(scrape(open_client), "orchestrator_runs_open", status="pending")
     with hands.db.transaction() as conn:
         conn.execute(text("UPDATE workers SET stopped_at = now()"))
@@ -201,7 +204,7 @@ def over(db: Database) -> None:
             passing = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= CAST(:now AS xid8)"
             return bool(conn.scalar(text(passing), {"now": now}))
 
-    wait_for(passed)
+    wait_for(passed, 100, what="all transactions of then have ended")
 
 
 def counted(db: Database, *, whole: bool = True) -> dict[str, int]:

@@ -81,10 +81,11 @@ def test_it_is_fired_paused_and_resumed(reader: Reader, stage: Stage) -> None:
 
 def test_a_backfill_shows_what_it_would_start_before_it_does(reader: Reader, stage: Stage) -> None:
     with stage.hands.db.transaction() as conn:
-        id = get_schedule(conn, NAME)["id"]
-    page = reader.open(f"/schedules/schedule?id={id}")
+        made = get_schedule(conn, NAME)
+    page, id = reader.open(f"/schedules/schedule?id={made['id']}"), made["id"]
     page.get_by_role("link", name="Backfill…").click()
-    since = datetime.now(UTC) - timedelta(days=3)
+    # Three before the one that a coordinator is to decide, whatever the hour, and on nights when clocks change.
+    since = datetime.fromisoformat(made["next_fire_at"]).astimezone(UTC) - timedelta(days=3, hours=12)
     page.get_by_label("From (UTC)").fill(f"{since:%Y-%m-%dT%H:%M}")
     page.get_by_label("At once").check()
     page.get_by_role("button", name="Show what that is").click()

@@ -68,6 +68,7 @@ def test_a_workflow_shows_its_graph_its_runs_and_what_changed(reader: Reader, st
     page = reader.open("/workflows")
     page.get_by_role("link", name=ORDER["name"], exact=True).click()
     graph = page.get_by_role("region", name="Graph of")
+    expect(graph.locator("svg")).to_be_visible()
     wide = graph.locator("svg").evaluate("svg => svg.clientWidth")
     page.get_by_role("button", name="Larger").click()
     assert graph.locator("svg").evaluate("svg => svg.clientWidth") > wide

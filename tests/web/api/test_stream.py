@@ -55,7 +55,8 @@ def test_a_run_is_followed_to_its_end_and_from_where_the_last_stream_was_left(ap
     assert [(s["step"], s["status"]) for s in reader.of("step")] == [("a", "ready")]
     api.work()
     wait_for(reader.over.is_set, what="the stream ends with the run")
-    assert [(s["step"], s["status"]) for s in reader.of("step")][-2:] == [("a", "succeeded"), ("b", "succeeded")]
+    # A look may come between the two ends: `b` is then told once more, as it stands meanwhile.
+    assert [s["step"] for s in reader.of("step") if s["status"] == "succeeded"] == ["a", "b"]
     assert [e["kind"] for e in reader.of("history")] == ["run.started", "run.succeeded"]
     assert (reader.of("run")[-1]["counts"], reader.events[-1]["event"]) == ({"succeeded": 2}, "end")
     assert "geheim" not in json.dumps(reader.events)
