@@ -27,11 +27,11 @@ up: .venv/run.stamp ## start everything here: Postgres, Valkey, worker, coordina
 
 .PHONY: test
 test: check ## the checks and all tests (options: ARGS="-k words", JOBS=4)
-	$(BIN)/pytest -q -n $(JOBS) --dist worksteal $(ARGS)
+	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
 
 .PHONY: soak
 soak: .venv/dev.stamp ## all tests with long hunts and fresh random examples, 10 times as many (options: SOAK=10)
-	ORCHESTRATOR_TEST_SOAK=$(SOAK) $(BIN)/pytest -q -n $(JOBS) --dist worksteal $(ARGS)
+	ORCHESTRATOR_TEST_SOAK=$(SOAK) $(BIN)/pytest -q -n $(JOBS) $(ARGS)
 
 .PHONY: chaos
 chaos: .venv/dev.stamp ## destroy an installation under load for 8 minutes, and prove that nothing is lost (options: CHAOS_SEED=, CHAOS_SECONDS=)
