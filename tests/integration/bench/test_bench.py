@@ -95,6 +95,7 @@ def test_starts_idling_and_slots_have_their_figures(measured: dict[str, Any]) ->
     lines = {line["workload"]: line for line in measured["lines"]}
     assert lines["W8"]["starts_per_s"] > 0
     assert lines["W8"]["bare_commits_per_s"] > 0
+    assert all(line["additions_m_per_s"] > 0 for line in measured["lines"])
     assert lines["W8"]["unattended_starts_per_s"] > 0
     assert lines["W8"]["transactional_starts_per_s"] > 0
     assert lines["W8"]["rest_starts_per_s"] > 0

@@ -29,6 +29,12 @@ def test_what_was_not_measured_is_said_to_be_so(tmp_path: Path) -> None:
     assert page.read_text().count("Not measured this time.") == 5
 
 
+def test_the_machines_own_pace_is_told_where_it_was_measured(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    write_page(results(graph_line(1.0, additions_m_per_s=6.0), graph_line(2.0, additions_m_per_s=11.5)), page)
+    assert "added up 6 to 11.5 million numbers a second" in page.read_text()
+
+
 def test_the_data_is_json_with_a_measurement_a_line() -> None:
     text = as_json(results(graph_line(1.0), graph_line(2.0)))
     assert json.loads(text) == results(graph_line(1.0), graph_line(2.0))
