@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,12 +41,20 @@ class Wanted:
         return [(name, size) for one in self.sets for name, size in one if name in names]
 
 
-def run_bench(wanted: Wanted, config: Config, tell: Tell) -> dict[str, Any]:
-    """Measure; the content of results.json. Ctrl-C, SIGTERM and SIGHUP raise `KeyboardInterrupt` and leave nothing."""
+def run_bench(
+    wanted: Wanted, config: Config, tell: Tell, keep: Callable[[Mapping[str, Any]], object]
+) -> dict[str, Any]:
+    """Measure; the content of results.json. Ctrl-C, SIGTERM and SIGHUP raise `KeyboardInterrupt` and leave nothing.
+
+    `keep` is told what was measured of us before the peers are, so that a suite that fails takes none of it along, and
+    in the end all of it. Raises `OrchestratorError` for such a suite.
+    """
     with signals_interrupt():
         results = _measure(wanted, config, tell)
+        keep(results)
         if wanted.suite is not None:
             results["peers"] = [line for one in wanted.sets for line in _peers(wanted.suite, one, tell)]
+            keep(results)
     return results
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,7 @@ def bench(
             suite.check()
         sets = chosen(workloads.split(","), sizes)
         wanted = Wanted(sets, rounds, counts, old_rows, waiting_rows, patience, suite)
-        results = run_bench(wanted, Config.from_env(need=()), note)
-        out.write_text(as_text(results))
+        results = run_bench(wanted, Config.from_env(need=()), note, partial(keep, out))
     else:
         results = join([_read(source) for source in sources])
     _show(results, as_json)
@@ -71,6 +71,11 @@ def bench(
             note(f"wrote {path}")
     if not all(line["ok"] for line in results["lines"]):
         raise Ended(Exit.RUN_FAILED)
+
+
+def keep(out: Path, results: Mapping[str, Any]) -> None:
+    """Write what was measured so far."""
+    out.write_text(as_text(results))
 
 
 def _counts(slots: str) -> list[int]:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
+from orchestrator.bench import run
+from orchestrator.bench.run import Wanted, run_bench
 from orchestrator.bench.suite import Suite, kept, labels
+from orchestrator.cli.bench import keep
+from orchestrator.config import Config
 from orchestrator.errors import InvalidConfig, OrchestratorError
 from tests.processes import runs
 from tests.support import wait_for
+from tests.unit.bench.results import graph_line, results
 
 # Writes how it was called, and a line for each --also.
 PLAYED = """
@@ -70,6 +76,16 @@ def test_the_first_number_of_slots_is_ours() -> None:
 def test_a_suite_that_fails_says_so(tmp_path: Path) -> None:
     with pytest.raises(OrchestratorError, match="exit code 3"):
         suite(tmp_path, "raise SystemExit(3)").run([("W1", "2x3")], print)
+
+
+def test_what_was_measured_of_us_is_kept_when_the_suite_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = results(graph_line(100.0))
+    monkeypatch.setattr(run, "_measure", lambda *_: measured)
+    out = tmp_path / "results.json"
+    wanted = Wanted([[("W1", "2x3")]], 2, [4], 0, 0, 0.0, suite(tmp_path, "raise SystemExit(3)"))
+    with pytest.raises(OrchestratorError, match="exit code 3"):
+        run_bench(wanted, Config(database_url="postgresql+psycopg2://nowhere/x"), print, partial(keep, out))
+    assert json.loads(out.read_text()) == measured
 
 
 def test_a_folder_without_a_suite_is_refused(tmp_path: Path) -> None:
