@@ -47,9 +47,14 @@ def orchestrator_module_database_url(orchestrator_template_url: str) -> Iterator
 @pytest.fixture
 def orchestrator_broker_url(orchestrator_servers: ServerUrls) -> str:
     """An empty database of the Valkey server, used by no other test."""
-    with redis.Redis.from_url(orchestrator_servers.broker_url) as counter:
+    return empty_broker(orchestrator_servers)
+
+
+def empty_broker(servers: ServerUrls) -> str:
+    """The URL of an empty database of the Valkey server, used by nobody else."""
+    with redis.Redis.from_url(servers.broker_url) as counter:
         number = int(counter.incr("tests")) % _BROKERS + 1
-    url = orchestrator_servers.broker_url.removesuffix("/0") + f"/{number}"
+    url = servers.broker_url.removesuffix("/0") + f"/{number}"
     with redis.Redis.from_url(url) as client:
         client.flushdb()
     return url

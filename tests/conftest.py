@@ -6,11 +6,10 @@ import gc
 import signal
 from collections.abc import Generator, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadFileScheduling
 
 from orchestrator.store.db import Database
 from tests.support import soaked
@@ -52,19 +51,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Of several processes that test, one runs a whole file, in its order: later tests of many files go on from what
-    earlier ones have left in the database of the file. Files are taken in the order of the list, the long ones first.
-    """
-    config.option.loadscopereorder = False
-    return LoadFileScheduling(config, log)
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One for all tests of this process, which can have no second one beside it, and runs tests of any folder in any
-    order; what a reader leaves in it goes with the reader's context."""
+    """One for all tests of this process, as Playwright lets a thread have no second one; what a reader leaves in it
+    goes with the reader's context."""
     with import_module("tests.web.browser").chromium() as found:  # which few processes need
         yield found
 

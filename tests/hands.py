@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -185,8 +186,9 @@ def together(calls: Sequence[Callable[[], Any]], deadline: float = 60) -> list[A
     threads = [threading.Thread(target=one, args=pair, daemon=True) for pair in enumerate(calls)]
     for thread in threads:
         thread.start()
+    ends = time.monotonic() + deadline
     for thread in threads:
-        thread.join(deadline)
+        thread.join(max(0.0, ends - time.monotonic()))
         assert not thread.is_alive(), "a thread hangs"
     if errors:
         raise errors[0]

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from orchestrator.embedded.ports import is_free
+from orchestrator.embedded.ports import free_port, is_free
 
 
 def family(process: psutil.Process) -> list[psutil.Process]:
@@ -69,11 +69,12 @@ def still_running(processes: Iterable[psutil.Process]) -> list[str]:
 
 
 def unused_port() -> int:
-    """A port that nobody listens on, and that the system gives nobody who asks for any: it stays unused."""
-    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    while not is_free(port := random.SystemRandom().randrange(first // 2, first)):
-        continue
-    return port
+    """A port that nobody listens on, and that the system gives to nobody who asks for any, where it keeps some back."""
+    kept_from, given = 10_000, Path("/proc/sys/net/ipv4/ip_local_port_range")
+    given_from = int(given.read_text().split()[0]) if given.exists() else kept_from
+    tries = range(100) if kept_from < given_from else ()
+    some = (random.SystemRandom().randrange(kept_from, given_from) for _ in tries)
+    return next(filter(is_free, some), 0) or free_port()
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ _SECONDS = 0.2
 _AT_ONCE = 10_000
 
 
-def additions_per_second(seconds: float = _SECONDS) -> float:
-    """How many numbers one Python process adds up in a second, one by one, measured for so many seconds."""
-    count, sum_, began = 0, 0, time.monotonic()
-    while time.monotonic() < began + seconds:
+def additions_per_second() -> float:
+    """How many numbers one Python process adds up in a second, one by one."""
+    count, total, began = 0, 0, time.monotonic()
+    while time.monotonic() < began + _SECONDS:
         for number in range(_AT_ONCE):
-            sum_ += number
+            total += number
         count += _AT_ONCE
     return count / (time.monotonic() - began)

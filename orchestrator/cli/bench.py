@@ -74,8 +74,10 @@ def bench(
 
 
 def keep(out: Path, results: Mapping[str, Any]) -> None:
-    """Write what was measured so far."""
-    out.write_text(as_text(results))
+    """Write what was measured so far; an interrupt meanwhile leaves what was written before."""
+    part = out.with_name(f"{out.name}.part")
+    part.write_text(as_text(results))
+    part.replace(out)
 
 
 def _counts(slots: str) -> list[int]:

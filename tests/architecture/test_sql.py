@@ -19,6 +19,10 @@ FILLER = "orchestrator.store.filler"  # rows that nobody ran, in the scratch dat
 STATUS = re.compile(r"(?:\bSET|,)\s*(?:\w+\.)?(?:final_)?status\s*=", re.IGNORECASE)
 UPDATED = re.compile(r"\bUPDATE\s+(?:ONLY\s+)?([\w.{}]+)", re.IGNORECASE)
 INSERTED = re.compile(r"\bINSERT\s+INTO\s+([\w.{}]+)", re.IGNORECASE)
+REMOVAL = "orchestrator.store.removal"
+RUN_LOCKED = re.compile(
+    r"\bFROM\s+workflow_runs\b(?:(?!\bUNION\b)[^;])*\bFOR\s+UPDATE\b(?!\s+OF\s+s\b)|\bFOR\s+UPDATE\s+OF\s+(?:r|run)\b"
+)
 RUN_TABLES = {"workflow_runs", "workflow_run_steps"}
 
 
@@ -65,6 +69,13 @@ def test_steps_and_runs_are_not_written_through_the_query_builder() -> None:
     sources = [s for package in ("orchestrator", "workers", "web") for s in read(package)]
     code = [(s.name, s.path.read_text()) for s in sources]
     assert [name for name, text in code if builder.search(text) or builder_call.search(text)] == []
+
+
+def test_a_run_that_stays_is_locked_as_a_change_of_it_locks_it() -> None:
+    """docs/adr/0003: who has a share of the run's row, for a key that was checked, is in nobody's way."""
+    sources = [s for package in ("orchestrator", "workers", "web", "migrations") for s in read(package)]
+    assert [place for s in sources if s.module != REMOVAL for place in places(s, RUN_LOCKED)] == []
+    assert RUN_LOCKED.search("PERFORM FROM workflow_runs run WHERE run.id = ANY (over) ORDER BY run.id FOR UPDATE;")
 
 
 def test_the_status_rule_sees_a_second_writer() -> None:

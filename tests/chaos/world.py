@@ -291,7 +291,7 @@ class World(Fleet):
         """The same, however often another fault beside cuts it off."""
 
         def is_done() -> bool:
-            with suppress(psycopg2.OperationalError):
+            with suppress(psycopg2.OperationalError, psycopg2.InternalError):  # "tuple concurrently updated"
                 self.statement(sql)
                 return True
             return False

@@ -32,7 +32,7 @@ def _over_time(reader: Reader, path: str) -> Page:
 
 def test_every_run_is_listed_newest_first_and_data_stays_text(reader: Reader, stage: Stage) -> None:
     page = reader.open("/runs")
-    assert page.locator("tbody tr").first.get_attribute("data-id") == stage.running
+    expect(page.locator("tbody tr").first).to_have_attribute("data-id", stage.running)
     expect(page.locator(f"tr[data-id='{stage.failed}']")).to_contain_text(f"charge: card was declined: {MARKUP}")
     expect(page.locator(f"tr[data-id='{stage.paused}']")).to_contain_text("lunch <script>")
     reader.never_scripted()

@@ -82,7 +82,8 @@ def test_it_is_fired_paused_and_resumed(reader: Reader, stage: Stage) -> None:
 def test_a_backfill_shows_what_it_would_start_before_it_does(reader: Reader, stage: Stage) -> None:
     with stage.hands.db.transaction() as conn:
         made = get_schedule(conn, NAME)
-    page, id = reader.open(f"/schedules/schedule?id={made['id']}"), made["id"]
+    id = made["id"]
+    page = reader.open(f"/schedules/schedule?id={id}")
     page.get_by_role("link", name="Backfill…").click()
     # Three before the one that a coordinator is to decide, whatever the hour, and on nights when clocks change.
     since = datetime.fromisoformat(made["next_fire_at"]).astimezone(UTC) - timedelta(days=3, hours=12)

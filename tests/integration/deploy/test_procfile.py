@@ -104,7 +104,7 @@ def test_a_host_starts_releases_and_stops_it_and_what_was_not_released_does_not_
         wait_for((host.folder / "begun").exists, 60, what="a worker has begun")
         family = honcho.children(recursive=True)
         honcho.send_signal(signal.SIGTERM)
-        # It kills what has not ended five seconds after the first of them: too few to wait a time in the step as well.
+        # honcho kills what has not ended five seconds after the first of them: too few for a wait in the step as well.
         wait_for(lambda: "sending SIGTERM to worker" in host.said, 60, what="the worker is told to end")
         (host.folder / "told to end").touch()
         wait_for(lambda: not any(map(runs, family)), 60, what="all have ended")

@@ -28,7 +28,9 @@ _FUNCTIONS = text("""
 SELECT p.oid::regprocedure::text, pg_get_function_result(p.oid) FROM pg_proc p
 WHERE p.pronamespace = 'public'::regnamespace
 """)
-# Counted since the server was last told, which may be transactions ago.
+# What the server is told at the next commit is counted no more; else it is told once a second, and the scans of a
+# transaction stand beside those of earlier ones.
+_FORGET = "SELECT pg_stat_force_next_flush()"
 _SCANS = "SELECT relname, seq_scan FROM pg_stat_xact_user_tables WHERE schemaname = 'public' AND seq_scan > 0"
 
 
@@ -73,21 +75,20 @@ class Seen:
 def watched(conn: Connection) -> Iterator[list[str]]:
     """What is done on the connection meanwhile; the faults are there at the end."""
     before = Seen.of(conn)
-    conn.execute(text("SELECT pg_stat_force_next_flush()"))  # at the commit: nothing that was counted before is left
+    conn.execute(text(_FORGET))
     conn.commit()
-    earlier: dict[str, int] = {}
 
     def look(conn: Connection, cursor: Any, statement: str, *rest: Any) -> None:
         if "pg_stat" in statement:
             return
         asked = cursor.connection.cursor()
-        asked.execute(_SCANS)
-        counts = dict(asked.fetchall())
         if cursor.connection.autocommit:  # of its own, and of what takes its time
-            earlier.update(counts)
-        for table, scans in counts.items():
+            asked.execute(_FORGET)
+            return
+        asked.execute(_SCANS)
+        for table, scans in asked.fetchall():
             fault = f"{table} is read from end to end in a transaction"
-            if scans > earlier.get(table, 0) and table in before.files and fault not in before.faults:
+            if scans and table in before.files and fault not in before.faults:
                 before.faults.append(fault)
 
     event.listen(conn, "after_cursor_execute", look)

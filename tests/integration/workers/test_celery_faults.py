@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from orchestrator.embedded import ServerUrls
+from orchestrator.pytest_plugin import empty_broker
 from orchestrator.services.cancel import cancel
 from orchestrator.store.transition import Queued
 from tests.integration.workers.fleet import Fleet, Process
@@ -30,12 +31,8 @@ def crew(
     tmp_path_factory: pytest.TempPathFactory,
     forks: Forks,
 ) -> Iterator[Fleet]:
-    with redis.Redis.from_url(orchestrator_servers.broker_url) as counter:
-        # By the counter of the plugin's own fixture: no test gets this one.
-        url = orchestrator_servers.broker_url.removesuffix("/0") + f"/{int(counter.incr('tests')) % 4095 + 1}"
-    with redis.Redis.from_url(url) as client:
-        client.flushdb()
-    made = Fleet(orchestrator_module_database_url, url, tmp_path_factory.mktemp("crew"), forks)
+    broker = empty_broker(orchestrator_servers)
+    made = Fleet(orchestrator_module_database_url, broker, tmp_path_factory.mktemp("crew"), forks)
     made.beat()
     yield made
     made.end()

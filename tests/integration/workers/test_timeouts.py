@@ -29,8 +29,8 @@ def test_a_function_past_its_timeout_is_ended_where_signals_reach_it(fleet: Flee
 
 
 def test_an_attempt_that_timed_out_is_tried_again_as_its_retry_says(fleet: Fleet) -> None:
-    fleet.worker()
-    run_id = fleet.start([waiting(fleet, function="t.first_hangs", timeout=2, retry={"max_attempts": 2})])
+    fleet.worker(TIMEOUT_GRACE_SECONDS="30")
+    run_id = fleet.start([waiting(fleet, function="t.first_hangs", timeout=5, retry={"max_attempts": 2})])
     assert fleet.ended(run_id)["output"] == {"a": 2}
     assert fleet.tried(run_id, "a") == ["timed_out", "succeeded"]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pytest
+
 from orchestrator.errors import Troubled
+from orchestrator.services import fire_schedules
 from orchestrator.services.coordinate import tick
 from orchestrator.services.engine import Engine
 from orchestrator.services.fire_now import fire_now
@@ -103,3 +108,18 @@ def test_a_paused_schedule_fires_by_hand_only() -> None:
         acts = [audited(it.box.connection, f"{verb}_schedule") for verb in ("pause", "fire", "resume")]
         assert [len(one) for one in acts] == [1, 3, 1]
         assert acts[0] == [("ann", "s", "lunch")]
+
+
+def test_when_they_take_too_long_no_more_is_begun_than_the_other_duties_can_wait_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fired: list[str] = []
+
+    def act(engine: Engine, id: str) -> frozenset[str]:
+        fired.append(id)
+        monkeypatch.setattr(fire_schedules, "time", SimpleNamespace(monotonic=lambda: float("inf")))
+        return frozenset({"default"})
+
+    with scheduled() as it:
+        assert each(it.engine, ["one", "next"], act) == {"default"}
+    assert fired == ["one"]

@@ -174,7 +174,7 @@ def hands(db: Database) -> Iterator[Hands]:
 
 
 @pytest.fixture
-def committed(hands: Hands) -> threading.Event:
+def committed(hands: Hands) -> Iterator[threading.Event]:
     """Starts of callers' transactions are looked for from when this is set: a test may take longer to commit than
     they are looked for."""
     event, never = threading.Event(), threading.Event()
@@ -184,7 +184,8 @@ def committed(hands: Hands) -> threading.Event:
         never.wait(seconds)
 
     hands.engine = replace(hands.engine, starts=Gathered(0.01, rest))
-    return event
+    yield event
+    event.set()
 
 
 def test_every_start_of_many_is_sent(hands: Hands) -> None:
