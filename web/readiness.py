@@ -27,9 +27,9 @@ class BoundedCheck:
     request.
     """
 
-    def __init__(self, run: Callable[[], object], seconds: float | None = None) -> None:
+    def __init__(self, run: Callable[[], object], seconds: float) -> None:
         self._run = run
-        self._seconds = BOUND_SECONDS if seconds is None else seconds
+        self._seconds = seconds
         self._lock = threading.Lock()
         self._running: Future[object] | None = None
 
@@ -71,8 +71,8 @@ class Readiness:
         """Postgres reachable and migrated, the broker reachable."""
         return cls(
             {
-                "postgres": BoundedCheck(partial(_check_postgres, config.database_url)),
-                "broker": BoundedCheck(partial(ping, config.broker_url, timeout=BOUND_SECONDS)),
+                "postgres": BoundedCheck(partial(_check_postgres, config.database_url), BOUND_SECONDS),
+                "broker": BoundedCheck(partial(ping, config.broker_url, timeout=BOUND_SECONDS), BOUND_SECONDS),
             }
         )
 

@@ -149,8 +149,8 @@ class _Session:
 
 
 def _named(name: str, size: str, stage: Stage, line: Line) -> Line:
-    told = {"workload": name, "size": size, "slots": stage.slots, "ok": not line["faults"], **line}
-    return told | {"additions_m_per_s": round(additions_per_second() / 1e6, 1)}
+    pace = {"additions_m_per_s": round(additions_per_second() / 1e6, 1)}
+    return {"workload": name, "size": size, "slots": stage.slots, "ok": not line["faults"], **line, **pace}
 
 
 def summary(line: Line) -> str:

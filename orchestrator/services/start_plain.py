@@ -138,13 +138,13 @@ def _start(start: _Start, found: Found) -> Plainly | None:
 
 
 def _insert(start: _Start, new: NewRuns, steps: NewSteps) -> Plainly:
-    made = batch.start_runs(start.call, new, steps)
-    if not made.runs:  # another start with the same key won since, or it was not to be seen just then
+    queues = batch.start_runs(start.call, new, steps)
+    if queues is None:  # another start with the same key won since, or it was not to be seen just then
         earlier = _started_before(start, new.found)
         if earlier is None:
             raise _Moved
         return [earlier], frozenset()
-    return [Started(id, created=True) for id in new.inputs], made.queues
+    return [Started(id, created=True) for id in new.inputs], queues
 
 
 def _started_before(start: _Start, found: Found) -> Started | None:

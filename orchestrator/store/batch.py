@@ -314,16 +314,11 @@ class NewRuns:
     told: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """Ids of the runs that were made, all or none; queues with steps of theirs to run."""
+def start_runs(call: Call, runs: NewRuns, steps: NewSteps) -> frozenset[str] | None:
+    """Insert the runs with their steps; the queues with steps of theirs to run.
 
-    runs: frozenset[str]
-    queues: frozenset[str]
-
-
-def start_runs(call: Call, runs: NewRuns, steps: NewSteps) -> Made:
-    """Insert the runs with their steps; none when `wanted` finds something else than `found`, or the key is taken."""
+    None, and no run is made, when `wanted` finds something else than `found`, or the key is taken.
+    """
     rows = call(
         "SELECT id, ready FROM orchestrator_start"
         "(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
@@ -342,4 +337,4 @@ def start_runs(call: Call, runs: NewRuns, steps: NewSteps) -> Made:
             *steps.columns,
         ],
     )
-    return Made(frozenset(id for id, _ in rows if id), frozenset(queue for _, queue in rows if queue))
+    return frozenset(queue for _, queue in rows if queue) if rows else None

@@ -11,7 +11,7 @@ from orchestrator.store.databases import drop_database, ensure_database
 from orchestrator.store.db import Database
 from tests.support import wait_for
 from tests.web.conftest import client_of
-from web.readiness import BoundedCheck, NotReady
+from web.readiness import BOUND_SECONDS, BoundedCheck, NotReady
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_a_check_that_fails_in_a_way_nobody_thought_of_is_a_fault() -> None:
     def check() -> None:
         raise PermissionError("no right to look")
 
-    failing = BoundedCheck(check)
+    failing = BoundedCheck(check, BOUND_SECONDS)
     assert failing.fault(failing.start()) == "PermissionError: no right to look"
 
 
@@ -125,7 +125,7 @@ def test_a_check_is_made_anew_once_the_last_has_ended() -> None:
         if error is not None:
             raise error
 
-    check = BoundedCheck(run)
+    check = BoundedCheck(run, BOUND_SECONDS)
     assert check.fault(check.start()) == "broken"
     assert check.fault(check.start()) is None
 
