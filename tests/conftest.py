@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from orchestrator.store.db import Database
-from tests.support import soaked
+from tests.support import is_soak
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -22,7 +22,7 @@ _LONG = ("tests/integration/test_up.py", "tests/chaos/", "tests/integration/benc
 
 # As in CI, wherever tests run: the same examples each time, none of which fails because the machine stood still for a
 # moment. A hunt has fresh ones.
-settings.register_profile("anywhere", settings.get_profile("ci"), derandomize=not soaked(0, 1))
+settings.register_profile("anywhere", settings.get_profile("ci"), derandomize=not is_soak())
 settings.load_profile("anywhere")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from orchestrator.embedded.ports import free_port, is_free
+from orchestrator.embedded.ports import free_port, next_free_port
 
 
 def family(process: psutil.Process) -> list[psutil.Process]:
@@ -70,11 +70,9 @@ def still_running(processes: Iterable[psutil.Process]) -> list[str]:
 
 def unused_port() -> int:
     """A port that nobody listens on, and that the system gives to nobody who asks for any, where it keeps some back."""
-    kept_from, given = 10_000, Path("/proc/sys/net/ipv4/ip_local_port_range")
-    given_from = int(given.read_text().split()[0]) if given.exists() else kept_from
-    tries = range(100) if kept_from < given_from else ()
-    some = (random.SystemRandom().randrange(kept_from, given_from) for _ in tries)
-    return next(filter(is_free, some), 0) or free_port()
+    given = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    kept = range(10_000, int(given.read_text().split()[0]) - 100 if given.exists() else 0)
+    return next_free_port(random.SystemRandom().choice(kept)) if kept else free_port()
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,14 @@ def wait_for(condition: Callable[[], Value], deadline: float = 30, *, what: str 
     return value
 
 
+def is_soak() -> bool:
+    """Whether hunts are long, and draw fresh examples: ORCHESTRATOR_TEST_SOAK is set (`make soak`)."""
+    return bool(os.environ.get("ORCHESTRATOR_TEST_SOAK"))
+
+
 def soaked(usual: int, long: int) -> int:
-    """How many tries a hunt makes: `usual`, or `long` when ORCHESTRATOR_TEST_SOAK is set (`make soak`)."""
-    return long if os.environ.get("ORCHESTRATOR_TEST_SOAK") else usual
+    """How many tries a hunt makes: `usual`, or `long` in a soak."""
+    return long if is_soak() else usual
 
 
 def program(name: str, package: str | None = None) -> str:

@@ -22,6 +22,7 @@ from orchestrator.domain.states import (
     StepStatus,
 )
 from orchestrator.store import steps
+from orchestrator.store.db import Database
 from orchestrator.testing import Sandbox
 
 # Writes down every move of a status; gone with the transaction.
@@ -39,6 +40,14 @@ CREATE TRIGGER trace_steps AFTER UPDATE ON workflow_run_steps FOR EACH ROW
 CREATE TRIGGER trace_runs AFTER UPDATE ON workflow_runs FOR EACH ROW
   WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION pg_temp.note_move('run');
 """
+
+
+def blocked(db: Database, like: str = "%") -> bool:
+    """Whether a statement like this waits for a lock in the database."""
+    mine = "datname = current_database() AND wait_event_type = 'Lock'"
+    waiting = text(f"SELECT count(*) FROM pg_stat_activity WHERE {mine} AND query LIKE :like")
+    with db.transaction() as conn:
+        return bool(conn.scalar(waiting, {"like": like}))
 
 
 def note_moves(connection: Connection) -> None:

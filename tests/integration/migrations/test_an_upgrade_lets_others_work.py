@@ -16,6 +16,7 @@ from orchestrator.store.db import Database
 from tests.documents import document, step
 from tests.hands import Hands
 from tests.support import wait_for
+from tests.watching import blocked
 
 Release = Callable[[str], None]
 NEXT = """
@@ -51,13 +52,6 @@ ADD = '    op.get_bind().exec_driver_sql("ALTER TABLE workflow_runs ADD COLUMN l
 INDEX = '    build_index(op.get_context(), "later_idx", "workflow_runs (created_at)")'
 
 
-def waits(db: Database, like: str) -> bool:
-    mine = "datname = current_database() AND wait_event_type = 'Lock'"
-    found = text(f"SELECT count(*) FROM pg_stat_activity WHERE {mine} AND query LIKE :like")
-    with db.transaction() as conn:
-        return bool(conn.execute(found, {"like": like}).scalar_one())
-
-
 def in_thread(act: Callable[[], object]) -> threading.Thread:
     thread = threading.Thread(target=act, daemon=True)
     thread.start()
@@ -76,7 +70,7 @@ def test_it_gives_way_to_who_holds_a_table_and_comes_back(
     with db.transaction() as holder:
         holder.execute(text("SELECT FROM workflow_runs LIMIT 1"))
         upgrade = in_thread(lambda: done.append(migrate.upgrade(database_url)))
-        wait_for(lambda: waits(db, "ALTER TABLE workflow_runs%"), what="it waits for the table")
+        wait_for(lambda: blocked(db, "ALTER TABLE workflow_runs%"), what="it waits for the table")
         hands = Hands(db)
         run_id = hands.start(document(step("a"), step("b", "a")))  # waits behind it, and no longer than it does
         hands.work()
@@ -107,7 +101,7 @@ def test_an_index_is_built_while_rows_come_and_two_upgrades_wait_for_each_other(
         writer.execute(text("UPDATE workflow_runs SET depth = 0"))
         writer.execute(text("INSERT INTO workers (id, kind, host, pid, version) VALUES ('x', 'beat', 'h', 1, '1')"))
         upgrades = [in_thread(lambda: done.append(migrate.upgrade(database_url))) for _ in range(2)]
-        wait_for(lambda: waits(db, "CREATE INDEX CONCURRENTLY%"), what="it waits for the writer to end")
+        wait_for(lambda: blocked(db, "CREATE INDEX CONCURRENTLY%"), what="it waits for the writer to end")
         run_id = hands.start(document(step("a")))  # writes while the index is being built
         hands.work()
         assert hands.status(run_id) == "succeeded"

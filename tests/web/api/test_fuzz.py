@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 
 from orchestrator.domain.roles import Role
 from tests.documents import step
-from tests.support import soaked
+from tests.support import is_soak, soaked
 from tests.web.api.conftest import Api
 
 CHECKS = [
@@ -33,7 +33,7 @@ HUNT = settings(
     max_examples=soaked(4, 300),
     deadline=None,
     database=None,
-    derandomize=soaked(1, 0) == 1,
+    derandomize=not is_soak(),
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

@@ -26,6 +26,7 @@ from orchestrator.store.logs import LogLine
 from tests.documents import Document, document, on, step
 from tests.hands import LEASE, Hands
 from tests.support import wait_for
+from tests.watching import blocked
 
 FAILURE = Outcome.failed(ErrorInfo("ValueError", "no", classes=("ValueError",)), final=True)
 DIAMOND = document(
@@ -139,13 +140,11 @@ def test_rows_are_locked_in_the_one_order_whatever_the_order_of_the_batch(
     hands.start(document(step("a"), step("b"), *([step("c", *sources)] if sources else [])))
     claimed = sorted(hands.claim(), key=lambda one: -one.position)
     row = text("SELECT FROM workflow_run_steps WHERE position = :position FOR UPDATE NOWAIT")
-    mine = "datname = current_database() AND wait_event_type = 'Lock'"
-    waits = text(f"SELECT count(*) FROM pg_stat_activity WHERE {mine}")
     with ThreadPoolExecutor(1) as pool:
         with hands.db.transaction() as conn:
             conn.execute(row, {"position": 0})
             settling = pool.submit(settle, hands, done(claimed))
-            wait_for(lambda: conn.execute(waits).scalar_one(), what="the batch waits for a row")
+            wait_for(lambda: blocked(hands.db), what="the batch waits for a row")
             conn.execute(row, {"position": 1})
         assert settling.result(30).stale == frozenset()
 
@@ -295,15 +294,9 @@ def test_nothing_is_taken_of_a_run_that_was_stopped_while_the_dependant_was_wait
         conn.execute(text(f"{told} AND name = 'c'"), {"id": run})
         conn.execute(text("UPDATE workflow_runs SET halting = 'drain' WHERE id = :id"), {"id": run})
         settled = pool.submit(settle, hands, done([a]), take(anything=True))
-        wait_for(lambda: _waits_for_a_lock(hands))
+        wait_for(lambda: blocked(hands.db))
         conn.commit()
         assert (settled.result(10).next, settled.result(10).queues) == ((), {"default"})
-
-
-def _waits_for_a_lock(hands: Hands) -> bool:
-    waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    with hands.db.transaction() as conn:
-        return conn.execute(text(waiting)).first() is not None
 
 
 @pytest.mark.parametrize("keys", [{"publish": {"v": 1}}, {}], ids=["by the rules", "in one statement"])

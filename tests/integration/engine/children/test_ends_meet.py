@@ -27,6 +27,7 @@ from tests.families import below, children_of, levels, line, only_child, start_f
 from tests.hands import SUCCESS, Hands, together
 from tests.integration.engine.races.test_overlapping_work_never_deadlocks import deadlocks
 from tests.support import soaked, wait_for
+from tests.watching import blocked
 
 ENDS = ("run.succeeded", "run.failed", "run.canceled")
 HUNDREDS = soaked(1, 5)
@@ -148,14 +149,6 @@ def test_a_child_that_ends_between_the_look_and_the_commit_of_a_suspension_wakes
     together([partial(hands.settle_all, [again]), end])
     hands.work()
     assert (ended.is_set(), line(hands, run_id)) == (True, ["succeeded", "succeeded"])
-
-
-def blocked(db: Database) -> bool:
-    with db.transaction() as conn:
-        waits = text(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        return bool(conn.scalar(waits))
 
 
 def test_a_child_that_ends_as_its_parents_step_times_out_ends_it_once(db: Database) -> None:

@@ -15,9 +15,9 @@ from orchestrator.store import runs
 from orchestrator.store.db import Database
 from tests.documents import document, step
 from tests.hands import SUCCESS, Hands, together
-from tests.integration.engine.children.test_ends_meet import blocked
 from tests.integration.engine.races.test_overlapping_work_never_deadlocks import deadlocks
 from tests.support import wait_for
+from tests.watching import blocked
 
 FAILURE = Outcome.failed(ErrorInfo("RuntimeError", "no luck", classes=("RuntimeError", "Exception")), final=True)
 
