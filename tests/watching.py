@@ -24,6 +24,7 @@ from orchestrator.domain.states import (
 from orchestrator.store import steps
 from orchestrator.store.db import Database
 from orchestrator.testing import Sandbox
+from tests.support import wait_for
 
 # Writes down every move of a status; gone with the transaction.
 _TRACE = """
@@ -48,6 +49,20 @@ def blocked(db: Database, like: str = "%") -> bool:
     waiting = text(f"SELECT count(*) FROM pg_stat_activity WHERE {mine} AND query LIKE :like")
     with db.transaction() as conn:
         return bool(conn.scalar(waiting, {"like": like}))
+
+
+def wait_for_horizon(db: Database) -> None:
+    """Wait until the transactions of now have ended, those of other tests on the same server too: what is counted or
+    told once, and only behind all of them, then is by the next look, whole."""
+    with db.transaction() as conn:
+        now = conn.scalar(text("SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text)"))
+
+    def passed() -> bool:
+        with db.transaction() as conn:
+            passing = text("SELECT pg_snapshot_xmin(pg_current_snapshot()) >= CAST(:now AS xid8)")
+            return bool(conn.scalar(passing, {"now": now}))
+
+    wait_for(passed, 100, what="all transactions of then have ended")
 
 
 def note_moves(connection: Connection) -> None:

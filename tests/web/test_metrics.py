@@ -28,7 +28,7 @@ from orchestrator.store.workers import WorkerInfo, announce
 from orchestrator.store.workflows import ensure_app
 from tests.documents import document, step
 from tests.hands import Hands
-from tests.support import wait_for
+from tests.watching import wait_for_horizon
 from web.app import create_app
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -77,7 +77,7 @@ def test_a_scrape_tells_how_things_stand_and_what_was_counted(
     hands.start(document(step("a", pool="p"), step("b", pool="p"), name="pooled"))
     (claimed,) = hands.claim()
     assert hands.status(good) == "succeeded"
-    over(hands.db)
+    wait_for_horizon(hands.db)
     told = scrape(open_client)
     bad, in_default = {"app": "default", "workflow": "bad"}, {"queue": "default"}
     assert of(told, "orchestrator_runs_finished_total", status="succeeded", app="default", workflow="good") == 1
@@ -99,7 +99,7 @@ def test_a_scrape_tells_how_things_stand_and_what_was_counted(
     assert of(told, "orchestrator_coordinator_age_seconds") >= 0
     assert of(told, "orchestrator_database_up") == 1
     hands.settle(claimed, Outcome.lost("the worker fell silent"))
-    over(hands.db)
+    wait_for_horizon(hands.db)
     again = scrape(open_client)
     assert of(again, "orchestrator_step_losses_total", app="default", workflow="pooled") == 1
     kept = {key: value for key, value in told.items() if key[0].endswith("_total")}
@@ -194,22 +194,9 @@ def told(conn: Connection, kind: str) -> None:
     conn.execute(text("INSERT INTO run_events (run_id, kind) VALUES (gen_random_uuid(), :kind)"), {"kind": kind})
 
 
-def over(db: Database) -> None:
-    """Wait until the transactions of now have ended, those of other tests on the same server too."""
-    with db.transaction() as conn:
-        now = conn.scalar(text("SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text)"))
-
-    def passed() -> bool:
-        with db.transaction() as conn:
-            passing = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= CAST(:now AS xid8)"
-            return bool(conn.scalar(text(passing), {"now": now}))
-
-    wait_for(passed, 100, what="all transactions of then have ended")
-
-
 def counted(db: Database, *, whole: bool = True) -> dict[str, int]:
     if whole:
-        over(db)
+        wait_for_horizon(db)
     with db.transaction() as conn:
         count_events(conn)
     with db.transaction() as conn:

@@ -16,7 +16,7 @@ from orchestrator.store.db import Database
 from tests.alerting import Alarms, said
 from tests.documents import document, step
 from tests.hands import Hands
-from tests.support import wait_for
+from tests.watching import wait_for_horizon
 
 
 def _broken() -> None:
@@ -58,6 +58,5 @@ def test_an_imported_run_is_told_and_counted_by_what_happens_to_it_here(source: 
     resume(here.engine, still_open)
     here.work()
     assert said(alarms.look()) == [("run_failed", "firing", 2)]
-    # What is counted waits for all transactions of the server: by now what the import brought would have been, too.
-    wait_for(lambda: "run.failed" in _counted(here), 90, what="the failures are counted")
+    wait_for_horizon(db)  # by now what the import brought would be counted, too
     assert _counted(here) == {"run.failed": 2, "step.failed": 2}

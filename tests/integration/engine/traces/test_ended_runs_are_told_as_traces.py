@@ -22,7 +22,7 @@ from orchestrator.tracing.runs import Runs
 from orchestrator.tracing.spans import Otel
 from tests.documents import document, step
 from tests.hands import Hands
-from tests.support import wait_for
+from tests.watching import wait_for_horizon
 
 SECRET = {"type": "object", "properties": {"card": {"type": "string", "writeOnly": True}}}
 CARD = "1234-5678"
@@ -46,20 +46,8 @@ class Told:
         run_id = start(self.hands.engine, "order", {"card": CARD}).run_id
         tick(self.hands.engine)
         self.hands.work()
-        self._wait_for_others()
+        wait_for_horizon(self.hands.db)
         return run_id
-
-    def _wait_for_others(self) -> None:
-        """Events are told once no transaction is older, of any test on the server."""
-        with self.hands.db.transaction() as conn:
-            mine = conn.execute(text("SELECT CAST(pg_current_xact_id() AS text)")).scalar_one()
-
-        def over() -> bool:
-            with self.hands.db.transaction() as conn:
-                passed = text("SELECT pg_snapshot_xmin(pg_current_snapshot()) > CAST(:mine AS xid8)")
-                return bool(conn.execute(passed, {"mine": mine}).scalar_one())
-
-        wait_for(over, 90, what="no transaction is older")
 
     def ids(self) -> list[Any]:
         return [dict(span.attributes or {}).get("orchestrator.run_id") for span in self._kept.get_finished_spans()]
