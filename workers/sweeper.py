@@ -51,6 +51,8 @@ class Sweeper:
             try:
                 with self._outage.ridden_out():
                     self.sweep()
+            except Locked as error:  # the turn: another who takes it stands still
+                _leave(error)
             except Exception:  # noqa: BLE001 - the next look tries again
                 log.exception("what is old could not be removed; it is tried again")
 
@@ -69,7 +71,7 @@ class Sweeper:
                         break
                     began = time.monotonic()
         except Locked as error:
-            log.info("removing what is old is left for another time: %s", error)
+            _leave(error)
         if done.runs:
             log.info("removed %d runs that were older than they are to be kept (%d rows)", done.runs, done.rows)
         self._has_turn(self._every / 2)  # no other begins right after it
@@ -83,3 +85,7 @@ class Sweeper:
             has = take_turn(conn, self._holder, seconds)
         self._renewed_at = time.monotonic()
         return has
+
+
+def _leave(error: Locked) -> None:
+    log.info("removing what is old is left for another time: %s", error)

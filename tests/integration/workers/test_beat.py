@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.integration.workers.fleet import Fleet
 from tests.support import wait_for
 from workers.announce import Announcer, this_process
 from workers.beat import CoordinatingScheduler, Coordinator
+from workers.sweeper import Sweeper
 
 
 def retried(fleet: Fleet) -> dict[str, Any]:
@@ -154,6 +156,24 @@ def test_of_two_beats_one_removes_what_is_old_and_says_so(fleet: Fleet) -> None:
         "SELECT actor, sum((data ->> 'runs')::int) AS runs FROM audit_log WHERE action = 'gc' GROUP BY 1"
     )
     assert (row.actor, row.runs) == ("engine", 119)
+
+
+def test_who_waits_long_for_the_turn_to_remove_what_is_old_leaves_it_for_another_time(
+    db: Database, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another that stands still while it takes its turn is no fault of anybody's."""
+    caplog.set_level(logging.INFO, "orchestrator.beat")
+    hurried = Database.connect(database_url, lock_timeout=0.1)
+    sweeper = Sweeper(hurried, 0.05)
+    sweeper.sweep()
+    with db.transaction() as conn:
+        conn.execute(text("SELECT FROM retention_turn FOR UPDATE"))
+        sweeper.start()
+        wait_for(lambda: caplog.records, what="it says so")
+        sweeper.stop()
+    hurried.close()
+    assert [record.exc_info for record in caplog.records] == [None] * len(caplog.records)
+    assert "removing what is old is left for another time" in caplog.records[0].getMessage()
 
 
 def test_a_backlog_on_the_workers_does_not_starve_the_coordinator(fleet: Fleet) -> None:
