@@ -28,8 +28,9 @@ from orchestrator.up import launch
 from tests.integration.workers.forks import ROOT, Forked, Forks
 from tests.support import wait_for
 
-# So short that a test need not wait long, and so long that a busy machine keeps them.
-PACE = {"LEASE_SECONDS": "4", "TICK_SECONDS": "0.2", "RESEND_SECONDS": "1", "TIMEOUT_GRACE_SECONDS": "1"}
+# So short that a test need not wait long, and so long that a busy machine keeps them: a lease has at the least half of
+# its time left when it is renewed, and a process may stand still for seconds.
+PACE = {"LEASE_SECONDS": "8", "TICK_SECONDS": "0.2", "RESEND_SECONDS": "1", "TIMEOUT_GRACE_SECONDS": "1"}
 
 
 @dataclass

@@ -219,7 +219,7 @@ def closed(fleet: Fleet) -> Iterator[None]:
 
 def test_an_outage_of_postgres_longer_than_the_lease_loses_no_attempt(fleet: Fleet) -> None:
     """One attempt runs through the outage, one ends in it; neither is run again, and no process dies."""
-    beat = fleet.beat(LEASE_SECONDS="6")
+    beat = fleet.beat(LEASE_SECONDS="6", HEARTBEAT_SECONDS="3")  # twice that it waits for the worker to be back too
     worker = fleet.worker(LEASE_SECONDS="6")
     given = {"journal": fleet.journal, "file": fleet.flag("go")}
     ends_within = {"journal": fleet.journal, "file": fleet.flag("end")}

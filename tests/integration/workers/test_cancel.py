@@ -26,7 +26,8 @@ def test_a_forced_cancel_interrupts_the_function(fleet: Fleet, pool: str) -> Non
 
 
 def test_a_function_that_swallows_a_forced_cancel_is_killed(fleet: Fleet) -> None:
-    worker = fleet.worker(concurrency=1, LEASE_SECONDS="60", TIMEOUT_GRACE_SECONDS="6")  # half of it, then it is killed
+    # Half of it, then it is killed: with time to note that it was interrupted, though it stands still for a while.
+    worker = fleet.worker(concurrency=1, LEASE_SECONDS="60", TIMEOUT_GRACE_SECONDS="12")
     run_id = fleet.start(
         [{"name": "a", "function": "t.swallow", "input": {"journal": fleet.journal, "file": fleet.flag("go")}}]
     )
