@@ -11,7 +11,7 @@ import redis
 
 from orchestrator.domain.celery_task import ANSWERS, FAILURE
 from orchestrator.services.cancel import cancel
-from tests.integration.workers.fleet import Fleet
+from tests.integration.workers.fleet import Fleet, Process
 from tests.support import wait_for
 
 
@@ -167,7 +167,7 @@ def times_out(fleet: Fleet, run_id: str) -> None:
 
 
 def test_a_task_that_takes_too_long_times_out_and_its_late_result_changes_nothing(ours: Fleet) -> None:
-    ours.plain(pool="threads")
+    plain = ours.plain(pool="threads")
     asked = {"journal": ours.journal, "flag": ours.flag("go")}
     run_id = ours.start(
         [calling("wait", input=asked, timeout=60, on_error="continue"), calling("add", "b", input={"a": 1})]
@@ -179,19 +179,21 @@ def test_a_task_that_takes_too_long_times_out_and_its_late_result_changes_nothin
     assert (kind, message) == ("Timeout", "no answer of Celery task proj.tasks.wait on queue celery came within 60 s")
     before = ours.rows("SELECT to_json(s)::text FROM workflow_run_steps s ORDER BY position")
     ours.raise_flag("go")
-    noted(ours, "ends")
-    answered(ours)
+    answered(ours, plain)
     assert ours.rows("SELECT to_json(s)::text FROM workflow_run_steps s ORDER BY position") == before
 
 
-def answered(fleet: Fleet) -> None:
-    """Every answer has been taken in: none waits in the broker, and none is with a worker."""
+def answered(fleet: Fleet, plain: Process) -> None:
+    """Every task that has begun has answered (its worker says that it succeeded after that), and every answer has been
+    taken in: none waits in the broker, and none is with a worker."""
+    begun = sum(note.startswith("begun") for note in notes(fleet))
+    wait_for(lambda: plain.said().count(" succeeded in ") >= begun, what=f"{begun} tasks have answered")
     with redis.Redis.from_url(fleet.broker_url) as client:
         wait_for(lambda: not client.llen(ANSWERS) and not client.hlen("unacked"), what="all answers are taken in")
 
 
 def test_a_late_result_of_the_first_attempt_is_not_that_of_the_second(ours: Fleet) -> None:
-    ours.plain(pool="threads", concurrency=20)
+    plain = ours.plain(pool="threads", concurrency=20)
     asked = {"journal": ours.journal, "flag": ours.flag("go")}
     run_id = ours.start([calling("wait", input=asked, timeout=2, retry={"max_attempts": 50})])
     noted(ours, "begun", 2)
@@ -200,7 +202,7 @@ def test_a_late_result_of_the_first_attempt_is_not_that_of_the_second(ours: Flee
     tried = ours.tried(run_id, "a")
     assert (tried[0], tried.count("succeeded"), tried[-1]) == ("timed_out", 1, "succeeded")
     before = ours.rows("SELECT to_json(s)::text FROM workflow_run_steps s")
-    answered(ours)
+    answered(ours, plain)
     assert (ours.tried(run_id, "a"), ours.rows("SELECT to_json(s)::text FROM workflow_run_steps s")) == (tried, before)
 
 
@@ -279,14 +281,14 @@ def test_tasks_are_called_and_answered_on_every_pool(fleet: Fleet, pool: str) ->
 
 
 def test_a_canceled_run_does_not_wait_for_its_task(ours: Fleet) -> None:
-    ours.plain()
+    plain = ours.plain()
     asked = {"journal": ours.journal, "flag": ours.flag("go")}
     run_id = ours.start([calling("wait", input=asked)])
     noted(ours, "begun")
     cancel(ours.engine, run_id)
     assert ours.ended(run_id)["status"] == "canceled"
     ours.raise_flag("go")
-    answered(ours)
+    answered(ours, plain)
     assert ours.step(run_id, "a")["status"] == "canceled"
 
 
