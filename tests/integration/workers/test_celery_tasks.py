@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 import redis
+from celery import states
 
 from orchestrator.domain.celery_task import ANSWERS, FAILURE
 from orchestrator.services.cancel import cancel
 from tests.integration.workers.fleet import Fleet, Process
 from tests.support import wait_for
+from workers.results import Results
 
 
 def calling(task: str, name: str = "a", **keys: Any) -> dict[str, Any]:
@@ -107,6 +109,29 @@ def test_a_result_backend_elsewhere_is_named_by_a_setting(fleet: Fleet) -> None:
     run_id = fleet.start([calling("fail")])
     assert fleet.ended(run_id)["status"] == "failed"
     assert failure(fleet, run_id) == ("OutOfStock", "sold out")
+
+
+def test_a_result_backend_that_stands_still_for_a_moment_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that is away only once for each answer, as others wait for theirs."""
+    results = Results("cache+memory://")
+    assert results._app is not None
+    backend = results._app.backend
+    backend.store_result("failed", LookupError("sold out"), states.FAILURE)
+    real, silent = backend.get_task_meta, list[Exception]()
+    asked: list[str] = []
+
+    def get_task_meta(task_id: str) -> Any:
+        asked.append(task_id)
+        if silent:
+            raise silent.pop()
+        return real(task_id)
+
+    monkeypatch.setattr(backend, "get_task_meta", get_task_meta)
+    for times, told, tries in ((2, "sold out", 3), (9, None, 3), (9, None, 1), (0, "sold out", 1), (1, "sold out", 2)):
+        silent[:] = [TimeoutError()] * times
+        asked.clear()
+        error = results.error_of("failed")
+        assert (error and error["message"], len(asked)) == (told, tries)
 
 
 def test_an_installed_worker_says_why_a_task_failed_and_what_tasks_it_has(ours: Fleet) -> None:
