@@ -11,6 +11,7 @@ import psutil
 import pytest
 import redis
 
+from orchestrator.domain.celery_task import ANSWERS
 from orchestrator.embedded import ServerUrls
 from orchestrator.pytest_plugin import empty_broker
 from orchestrator.services.cancel import cancel
@@ -53,9 +54,11 @@ def test_a_cancel_that_no_worker_has_heard_of_holds_for_workers_that_come(crew: 
 
 
 def staff(crew: Fleet) -> list[Process]:
-    """Its two workers, started by the first test that wants them."""
+    """Its two workers, started by the first test that wants them; they have made all their queues."""
     while len(found := [process for process in crew.processes if "worker" in process.log.name]) < 2:
         crew.worker(concurrency=1, CONTINUATION_SECONDS="0")  # each step by its message
+    with redis.Redis.from_url(crew.broker_url) as client:
+        wait_for(lambda: client.exists(f"_kombu.binding.{ANSWERS}"), what="they listen for answers")
     return found
 
 
