@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import signal
+import time
 from typing import Any
+
+_FETCHED_SECONDS = 1.0
+_LOOK_SECONDS = 0.001
 
 
 class Exits:
@@ -21,10 +25,19 @@ class Exits:
     def how(self, pid: int) -> str:
         """Such as `killed by SIGKILL`; for one whose end nobody saw, `it is gone`."""
         process = self._known.pop(pid, None)
-        code = None if process is None else process.exitcode
+        code = None if process is None else _code_of(process)
         if code is None:
             return "it is gone"
         return f"killed by {_signal(-code)}" if code < 0 else f"exit code {code}"
+
+
+def _code_of(process: Any) -> int | None:
+    """Of one that is dead. It has none for a moment, when the pool's own thread has just fetched it from the kernel and
+    not written it down."""
+    ends = time.monotonic() + _FETCHED_SECONDS
+    while (code := process.exitcode) is None and time.monotonic() < ends:
+        time.sleep(_LOOK_SECONDS)
+    return None if code is None else int(code)
 
 
 def _signal(number: int) -> str:
