@@ -119,7 +119,7 @@ def test_a_broker_that_dies_and_comes_back_empty_is_used_again(
     fleet = Fleet(database_url, f"redis://:secret@127.0.0.1:{port}/0", tmp_path, forks)
     request.addfinalizer(lambda: (fleet.end(), broker.stop(5)))
     fleet.beat()
-    worker = fleet.worker()
+    worker = fleet.worker(LEASE_SECONDS="60")
     given = {"journal": fleet.journal, "file": fleet.flag("go")}
     first = fleet.start([{"name": "a", "function": "t.wait", "input": given}])
     fleet.wait_event("start", "a")
@@ -144,7 +144,7 @@ def test_a_broker_that_dies_or_takes_no_writes_under_a_busy_worker_does_not_end_
     broker = start_broker()
     fleet = Fleet(database_url, f"redis://:secret@127.0.0.1:{port}/0", tmp_path, forks)
     request.addfinalizer(lambda: (fleet.end(), broker.stop(5)))
-    worker = fleet.worker(concurrency=2)
+    worker = fleet.worker(concurrency=2, LEASE_SECONDS="60")
     given = {"journal": fleet.journal, "file": fleet.flag("go")}
     long = fleet.start([{"name": name, "function": "t.wait", "input": given} for name in "ab"])
     fleet.wait_event("start", count=2)
