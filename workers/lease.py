@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.domain.outcome import Outcome
-from orchestrator.errors import Unreachable
+from orchestrator.errors import Locked, Unreachable
 from orchestrator.services.claim import release
 from orchestrator.services.dispatch import dispatch
 from orchestrator.services.end_for import end_for
@@ -107,6 +107,8 @@ class Keeper:
     def _safely(self, act: Callable[[], None]) -> None:
         try:
             act()
+        except Locked as error:
+            log.warning("what the keeper was at is left to its next look: %s", error)
         except Exception:  # noqa: BLE001 - leases must be kept whatever goes wrong once
             log.exception("the keeper failed once; it goes on")
 

@@ -17,6 +17,7 @@ from orchestrator.store.db import Database
 from orchestrator.transport import NullTransport
 from tests.documents import document, step
 from tests.hands import Hands
+from tests.support import wait_for
 from workers import lease
 from workers.announce import Announcer, this_process
 from workers.board import Entry, Gone, LocalBoard
@@ -115,6 +116,24 @@ def test_a_locked_row_costs_no_other_attempt_its_lease_and_interrupts_nobody(db:
     after = leases(db)
     assert (after["a"], after["b"] != before["b"]) == (before["a"], True)
     assert not board.asked(a.token)
+
+
+def test_a_table_that_an_upgrade_has_locked_is_told_in_a_line_and_the_keeper_goes_on(
+    db: Database, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    impatient = Database.connect(database_url, pool_size=1, lock_timeout=0.1)
+    announcer = Announcer(impatient, lambda: this_process("me", "worker"))
+    engine = Engine(impatient, Registry(), NullTransport())
+    keeper = Keeper(
+        engine, LocalBoard(), Pace(1, 1, 0.1, idle=0.1), Power(interrupt=False, kill=False), announcer, Exits(None)
+    )
+    with db.engine.begin() as upgrade:
+        upgrade.execute(text("LOCK TABLE workers"))
+        keeper.start()
+        wait_for(lambda: "is left to its next look" in caplog.text, what="the keeper says what it waits for")
+    wait_for(lambda: announced(db) == 1, what="it goes on")
+    keeper.stop()
+    assert [record.exc_info for record in caplog.records if record.exc_info] == []
 
 
 def leases(db: Database) -> dict[str, Any]:
