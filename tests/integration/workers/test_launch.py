@@ -38,6 +38,7 @@ CLI = (
     "from orchestrator.cli.main import main; main()",
 )  # -P: as the installed command, not from the folder
 COMMAND = (*CLI, "worker", "--concurrency=1")
+STARTED = 100  # seconds in which a worker has started, and the fresh interpreters of its pool too
 SCRIPT = (str(launch.__file__), "-A", "spawning", "worker", "--concurrency=1")
 
 
@@ -78,13 +79,13 @@ def test_the_folders_functions_run_in_our_worker(fleet: Fleet, shop: Path, argum
         {"name": "a", "function": "shop.total", "input": {"amounts": [12, 30]}},
         {"name": "garbage_is_collected", "function": "shop.collects"},
     ]
-    assert fleet.ended(fleet.start(steps))["output"] == {"a": 42, "garbage_is_collected": True}
+    assert fleet.ended(fleet.start(steps), STARTED)["output"] == {"a": 42, "garbage_is_collected": True}
 
 
 def test_an_import_from_a_package_that_ours_hides_says_which_hides_which(fleet: Fleet, shop: Path) -> None:
     (shop / "shop.py").write_text("from workers.billing import rate\n")
     worker = run(fleet, shop, COMMAND)
-    assert worker.popen.wait(30) != 0
+    assert worker.popen.wait(STARTED) != 0
     assert f"'workers' is a package of the orchestrator, which hides {shop / 'workers'}" in worker.said()
 
 
@@ -112,7 +113,7 @@ def test_a_worker_whose_functions_cannot_be_loaded_says_why_and_ends(
 ) -> None:
     (shop / "gone.py").write_text("raise OSError('the disk is gone')\n")
     worker = run(fleet, shop, COMMAND, functions=module)
-    assert worker.popen.wait(30) == 2
+    assert worker.popen.wait(STARTED) == 2
     assert told in worker.said().splitlines()[-1]
     assert worker.said().splitlines()[-1].startswith("orchestrator: step functions could not be loaded: ")
     assert "Traceback" not in worker.said()
@@ -125,7 +126,7 @@ def test_a_worker_on_a_database_that_is_not_migrated_says_so_once_and_begins_whe
         conn.execute(text("DROP SCHEMA public CASCADE"))
         conn.execute(text("CREATE SCHEMA public"))
     worker = run(fleet, shop, COMMAND)
-    wait_for(lambda: "orchestrator db upgrade" in worker.said(), 30, what="the worker says what is missing")
+    wait_for(lambda: "orchestrator db upgrade" in worker.said(), STARTED, what="the worker says what is missing")
     upgrade(fleet.database_url)
     steps = [{"name": "a", "function": "shop.total", "input": {"amounts": [12, 30]}}]
     assert fleet.ended(fleet.start(steps))["output"] == {"a": 42}
