@@ -20,7 +20,7 @@ from tests.integration.workers.fleet import Fleet
 from tests.integration.workers.forks import Forks
 from tests.processes import unused_port
 from tests.support import wait_for
-from workers import queues
+from workers import announce, queues
 from workers.announce import Announcer, this_process
 from workers.queues import Served
 
@@ -144,6 +144,7 @@ def test_queues_that_came_while_the_broker_was_away_are_asked_for_again(
 
 
 def test_news_are_told_at_once_and_else_every_few_seconds(hands: Hands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announce, "EVERY_SECONDS", 3600.0)
     served = serving(hands, Consumer(), monkeypatch)
     db = hands.engine.db
     told: list[list[str]] = []
