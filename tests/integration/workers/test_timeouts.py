@@ -39,7 +39,8 @@ def test_an_attempt_that_timed_out_is_tried_again_as_its_retry_says(fleet: Fleet
 def test_a_function_that_swallows_its_timeout_is_killed(fleet: Fleet, beat: bool) -> None:
     if beat:
         fleet.beat(TIMEOUT_GRACE_SECONDS="6")
-    worker = fleet.worker(concurrency=1, TIMEOUT_GRACE_SECONDS="6")  # half of it, until it is killed
+    # Half of the grace, until it is killed. No lease is over before.
+    worker = fleet.worker(concurrency=1, TIMEOUT_GRACE_SECONDS="6", LEASE_SECONDS="60")
     before = worker.children()
     run_id = fleet.start([waiting(fleet, function="t.swallow")])
     assert fleet.ended(run_id)["error"]["type"] == "Timeout"
