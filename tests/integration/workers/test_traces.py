@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from opentelemetry import context, trace
@@ -69,6 +70,11 @@ TREE = {
 }
 
 
+def size(tree: dict[str, Any]) -> int:
+    """How many spans it has."""
+    return sum(1 + size(below) for below in tree.values())
+
+
 def start_below(fleet: Fleet, name: str) -> str:
     """Start a run as code does that is traced."""
     above = SpanContext(int(TRACE, 16), int(CALLER, 16), is_remote=False, trace_flags=TraceFlags(1))
@@ -80,7 +86,7 @@ def start_below(fleet: Fleet, name: str) -> str:
 
 
 def test_a_trace_follows_a_run_through_its_workers(fleet: Fleet, collector: Collector) -> None:
-    workers = [fleet.worker(concurrency=1) for _ in range(2)]
+    workers = [fleet.worker(concurrency=1, LEASE_SECONDS="60") for _ in range(2)]
     beat = fleet.beat()
     register(fleet.engine, {"name": "kid", "steps": [{"name": "k", "function": "t.add", "input": {"a": 1}}]})
     register(fleet.engine, {"name": "parent", "steps": steps(fleet)})
@@ -88,7 +94,7 @@ def test_a_trace_follows_a_run_through_its_workers(fleet: Fleet, collector: Coll
     wait_for(lambda: fleet.rows("SELECT FROM trace_mark"), what="the coordinator looks at what ends")
     run_id = start_below(fleet, "parent")
     assert fleet.ended(run_id)["status"] == "succeeded"
-    wait_for(lambda: [span for span in collector.spans if span.name == "run parent"], what="the run is told")
+    wait_for(lambda: len(collector.of(TRACE)) >= size(TREE), 100, what="all of it is told")
     for process in (*workers, beat):
         assert process.stop() == 0
     spans = collector.of(TRACE)
@@ -118,7 +124,7 @@ def test_a_trace_follows_a_run_through_its_workers(fleet: Fleet, collector: Coll
 def test_a_run_that_nobody_traced_has_a_trace_of_its_own_and_what_a_killed_worker_did_is_told(
     fleet: Fleet, collector: Collector
 ) -> None:
-    worker, beat = fleet.worker(concurrency=1), fleet.beat()
+    worker, beat = fleet.worker(concurrency=1, LEASE_SECONDS="60"), fleet.beat()
     wait_for(lambda: fleet.rows("SELECT FROM trace_mark"), what="the coordinator looks at what ends")
     given = {"journal": fleet.journal, "file": fleet.flag("go")}
     run_id = fleet.start([{"name": "s", "function": "t.first_hangs", "input": given}])
@@ -127,7 +133,8 @@ def test_a_run_that_nobody_traced_has_a_trace_of_its_own_and_what_a_killed_worke
     fleet.raise_flag("go")
     repeated = rerun(fleet.engine, run_id).run_id
     fleet.ended(repeated)
-    wait_for(lambda: sum(span.name.startswith("run ") for span in collector.spans) == 2, what="the runs are told")
+    wait_for(lambda: sum(span.name.startswith("run ") for span in collector.spans) == 2, 100, what="the runs are told")
+    wait_for(lambda: len(collector.of(trace_of(run_id, None))) >= 3, what="the second attempt is told")
     assert (worker.stop(), beat.stop()) == (0, 0)
     mine = collector.of(trace_of(run_id, None))
     assert [
@@ -149,6 +156,7 @@ def test_a_trace_is_told_if_its_caller_keeps_it_and_else_as_the_sampler_says(
     register(fleet.engine, {"name": "one", "steps": [{"name": "a", "function": "x.inner"}]})
     fleet.ended(start(fleet.engine, "one").run_id)
     fleet.ended(start_below(fleet, "one"))
+    wait_for(lambda: len(collector.spans) >= 2, what="the step is told")
     assert worker.stop() == 0
     assert [span.name for span in collector.spans] == ["inner", "step a"], "only the trace that its caller keeps"
 
@@ -156,8 +164,11 @@ def test_a_trace_is_told_if_its_caller_keeps_it_and_else_as_the_sampler_says(
 def test_a_collector_that_is_away_costs_no_step_its_lines_and_no_worker_its_end(fleet: Fleet) -> None:
     fleet.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{unused_port()}"
     fleet.environment["OTEL_BSP_SCHEDULE_DELAY"] = "50"
+    # One after the other, each of them for seconds: it has trouble for as long as the test takes.
+    fleet.environment["OTEL_BSP_MAX_EXPORT_BATCH_SIZE"] = "1"
+    items = {"name": "a", "function": "t.add", "with_items": "{{ range(20) | list }}", "input": {"a": "{{ item }}"}}
     worker = fleet.worker(concurrency=1)
-    fleet.ended(fleet.start([{"name": "a", "function": "t.add", "input": {"a": 1}}]))
+    fleet.ended(fleet.start([items]))
     run_id = fleet.start([{"name": "b", "function": "t.talk", "input": {"word": "one", "file": fleet.flag("go")}}])
     wait_for(lambda: fleet.rows("SELECT FROM workflow_run_steps WHERE name = 'b' AND status = 'running'"))
     told = worker.said().count("Transient error")
