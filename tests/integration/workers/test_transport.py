@@ -6,18 +6,20 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import pytest
 import redis
 
+from orchestrator import transport as transports
 from orchestrator.errors import Unreachable
 from orchestrator.ids import new_id, new_token
 from orchestrator.store.transition import Queued
 from orchestrator.transport import CeleryTransport, NullTransport
 
-FEW_SECONDS = 5  # what a web request may wait for a dead broker, on a busy machine
+FEW_SECONDS = 10  # what a web request may wait for a dead broker, on a machine that is busy or stands still for some
 
 
 def steps(count: int) -> list[Queued]:
@@ -25,7 +27,13 @@ def steps(count: int) -> list[Queued]:
 
 
 @pytest.fixture
-def transport(broker_url: str) -> Iterator[CeleryTransport]:
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a broker that is there: on a busy machine it may answer after seconds."""
+    monkeypatch.setattr(transports, "_ANSWER_SECONDS", 60.0)
+
+
+@pytest.fixture
+def transport(patience: None, broker_url: str) -> Iterator[CeleryTransport]:
     made = CeleryTransport(broker_url, rest=0)
     yield made
     made.close()
@@ -47,6 +55,19 @@ def quickly(transport: CeleryTransport) -> Unreachable:
     return caught.value
 
 
+def in_a_child(act: Callable[[], object]) -> int:
+    """Do it in a forked child, which does not come back into the tests; its exit code."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            act()
+        except BaseException:  # noqa: BLE001 - whatever it is, this process has no other end
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
 def test_each_step_is_a_message_and_the_depth_counts_them(transport: CeleryTransport) -> None:
     assert transport.depth("default") == 0
     transport.send("default", steps(250))
@@ -55,7 +76,7 @@ def test_each_step_is_a_message_and_the_depth_counts_them(transport: CeleryTrans
     assert (transport.depth("default"), transport.depth("other")) == (250, 1)
 
 
-def test_steps_can_share_messages(broker_url: str) -> None:
+def test_steps_can_share_messages(patience: None, broker_url: str) -> None:
     transport = CeleryTransport(broker_url, entries=100)
     transport.send("default", steps(250))
     assert transport.depth("default") == 3
@@ -111,11 +132,7 @@ def test_a_broker_that_was_flushed_takes_messages_as_before(transport: CeleryTra
 
 def test_a_forked_child_sends_on_a_connection_of_its_own(transport: CeleryTransport) -> None:
     transport.send("default", steps(1))
-    pid = os.fork()
-    if pid == 0:
-        transport.send("default", steps(10))
-        os._exit(0)
-    assert os.waitpid(pid, 0)[1] == 0
+    assert in_a_child(lambda: transport.send("default", steps(10))) == 0
     transport.send("default", steps(100))
     assert transport.depth("default") == 111
 
@@ -131,11 +148,7 @@ def test_a_child_forked_while_another_thread_sends_is_not_stuck(transport: Celer
     thread.start()
     try:
         for _ in range(60):
-            pid = os.fork()
-            if pid == 0:
-                transport.send("other", steps(1))
-                os._exit(0)
-            assert os.waitpid(pid, 0)[1] == 0
+            assert in_a_child(lambda: transport.send("other", steps(1))) == 0
     finally:
         stop.set()
         thread.join()
