@@ -9,6 +9,8 @@ import pytest
 from tests.integration.workers.fleet import Fleet
 from tests.support import wait_for
 
+WITHIN = 4  # a timeout that runs out within the function, also where that was slow to begin
+
 
 def waiting(fleet: Fleet, **more: Any) -> dict[str, Any]:
     given = {"journal": fleet.journal, "file": fleet.flag("go")}
@@ -19,7 +21,7 @@ def waiting(fleet: Fleet, **more: Any) -> dict[str, Any]:
 def test_a_function_past_its_timeout_is_ended_where_signals_reach_it(fleet: Fleet, pool: str) -> None:
     """No beat runs: the process itself ends the attempt."""
     fleet.worker(pool, TIMEOUT_GRACE_SECONDS="30")  # else one that is slow to end is killed before it has noted it
-    run_id = fleet.start([waiting(fleet)])
+    run_id = fleet.start([waiting(fleet, timeout=WITHIN)])
     run = fleet.ended(run_id)
     assert (run["status"], run["error"]["type"]) == ("failed", "Timeout")
     assert fleet.wait_event("raised")["error"] == "AttemptTimeout"
@@ -38,11 +40,11 @@ def test_an_attempt_that_timed_out_is_tried_again_as_its_retry_says(fleet: Fleet
 @pytest.mark.parametrize("beat", [True, False], ids=["with a beat", "without"])
 def test_a_function_that_swallows_its_timeout_is_killed(fleet: Fleet, beat: bool) -> None:
     if beat:
-        fleet.beat(TIMEOUT_GRACE_SECONDS="6")
+        fleet.beat(TIMEOUT_GRACE_SECONDS="10")
     # Half of the grace, until it is killed. No lease is over before.
-    worker = fleet.worker(concurrency=1, TIMEOUT_GRACE_SECONDS="6", LEASE_SECONDS="60")
+    worker = fleet.worker(concurrency=1, TIMEOUT_GRACE_SECONDS="10", LEASE_SECONDS="60")
     before = worker.children()
-    run_id = fleet.start([waiting(fleet, function="t.swallow")])
+    run_id = fleet.start([waiting(fleet, function="t.swallow", timeout=WITHIN)])
     assert fleet.ended(run_id)["error"]["type"] == "Timeout"
     assert fleet.tried(run_id, "a") == ["timed_out"]
     assert fleet.wait_event("swallowed")["error"] == "AttemptTimeout"
@@ -68,7 +70,8 @@ def test_what_cannot_be_ended_is_fenced_off_and_its_late_result_dropped(fleet: F
     worker = fleet.worker(pool, LEASE_SECONDS="60")  # nobody renews it while the interpreter is held
     held = function == "t.hold_interpreter"
     given = {"journal": fleet.journal} | ({"pipe": fleet.pipe("go")} if held else {"file": fleet.flag("go")})
-    run_id = fleet.start([waiting(fleet, function=function, input=given)])
+    timeout = WITHIN if (pool, held) == ("solo", False) else 0.5
+    run_id = fleet.start([waiting(fleet, function=function, input=given, timeout=timeout)])
     assert fleet.ended(run_id)["error"]["type"] == "Timeout"
     assert fleet.tried(run_id, "a") == ["timed_out"]
     before = fleet.step(run_id, "a")
