@@ -20,11 +20,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from orchestrator import transport
 from orchestrator.up import launch
 from tests.integration.workers import forking
 from tests.support import wait_for
 
 ROOT = Path(__file__).resolve().parents[3]
+ANSWER_SECONDS = "TEST_ANSWER_SECONDS"  # in the environment of a process: how long it waits for its broker's answers
 _IMPORTED = (
     "celery.apps.beat",
     "celery.apps.worker",
@@ -108,4 +110,5 @@ class Forked:
 
 
 if __name__ == "__main__" and forking.becomes(_IMPORTED):
+    transport._ANSWER_SECONDS = float(os.environ.get(ANSWER_SECONDS, transport._ANSWER_SECONDS))
     runpy.run_path(sys.argv[0], run_name="__main__")
