@@ -92,7 +92,7 @@ def test_a_beat_that_listens_needs_no_tick(fleet: Fleet) -> None:
     client = replace(fleet.engine, transport=NullTransport(), ring=Ring())
     beat = fleet.beat(TICK_SECONDS="3600")
     fleet.worker()
-    wait_for(lambda: "listening: " in beat.said(), what="the beat listens")
+    wait_for(lambda: "listening: what" in beat.said(), what="the beat listens")
     register(client, {"name": "told", "steps": [{"name": "a", "wait_for": {"event": "go"}}]})
     with client.db.transaction() as conn:
         run_id = start(client, "told", connection=conn).run_id

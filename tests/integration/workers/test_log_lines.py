@@ -150,11 +150,11 @@ def test_a_web_processes_lines_are_json_those_of_requests_too(web: Any) -> None:
     asked = urllib.request.Request(
         f"http://127.0.0.1:{port}/healthz?token={SECRET[:7]}", headers={"X-Request-Id": "mine"}
     )
-    wait_for(lambda: "Listening" in log.read_text(), 60)
+    wait_for(lambda: "Listening" in log.read_text(), 100)
     with urllib.request.urlopen(asked) as answer:
         assert answer.status == 200
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     lines = lines_of(log.read_text())
     (access,) = [line for line in lines if line["logger"] == "gunicorn.access"]
     told = {name: access[name] for name in ("event", "method", "path", "status", "client", "request_id")}

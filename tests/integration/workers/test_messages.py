@@ -180,7 +180,7 @@ def test_a_worker_started_before_its_servers_works_when_they_are_there(
     fleet.engine.db.close()
     allow("false")
     worker, beat = fleet.start_only("worker", ["-c", "1"]), fleet.start_only("beat")
-    wait_for(lambda: all("goes on when it answers" in process.said() for process in (worker, beat)))
+    wait_for(lambda: all("goes on when it answers" in process.said() for process in (worker, beat)), 100)
     allow("true")
     server.close()
     assert fleet.ended(fleet.start([spanning(fleet)]))["output"] == {"a": 1}
