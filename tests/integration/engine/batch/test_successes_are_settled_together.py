@@ -296,7 +296,7 @@ def test_nothing_is_taken_of_a_run_that_was_stopped_while_the_dependant_was_wait
         settled = pool.submit(settle, hands, done([a]), take(anything=True))
         wait_for(lambda: blocked(hands.db))
         conn.commit()
-        assert (settled.result(10).next, settled.result(10).queues) == ((), {"default"})
+        assert (settled.result(30).next, settled.result(30).queues) == ((), {"default"})
 
 
 @pytest.mark.parametrize("keys", [{"publish": {"v": 1}}, {}], ids=["by the rules", "in one statement"])

@@ -20,7 +20,7 @@ from orchestrator.store.db import Database
 from tests.documents import Document, document, step
 from tests.hands import Hands, together
 from tests.integration.engine.items.counts import check_items
-from tests.integration.engine.races.test_overlapping_work_never_deadlocks import _all_over, deadlocks, worker
+from tests.integration.engine.races.test_overlapping_work_never_deadlocks import DEADLINE, _all_over, deadlocks, worker
 
 pytestmark = pytest.mark.timeout(300)  # on a slow machine
 ACTS = (pause, resume, retry, partial(cancel, force=False), partial(cancel, force=True))
@@ -64,7 +64,7 @@ def test_workers_operators_and_coordinators_on_items(db: Database, keys: dict[st
         while not over() or not resumed.is_set():
             tick(hands.engine)
 
-    together([partial(worker, hands, lambda: over() and resumed.is_set())] * 2 + [operator, beat], deadline=250)
+    together([partial(worker, hands, lambda: over() and resumed.is_set())] * 2 + [operator, beat], deadline=DEADLINE)
     assert deadlocks(db) == 0
     for run_id in runs:
         check_items(db, run_id, 7)

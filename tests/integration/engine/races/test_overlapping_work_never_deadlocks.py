@@ -28,6 +28,7 @@ from tests.hands import LEASE, Hands, together
 from tests.support import wait_for
 
 pytestmark = pytest.mark.timeout(300)  # on a slow machine
+DEADLINE = 250  # of all at once, and of who waits for another to make him work
 WIDTH = 8
 LAYERS = 4
 
@@ -61,7 +62,7 @@ def worker(hands: Hands, is_over: Callable[[], bool]) -> None:
             held = claim(hands.engine, messages[start : start + 3], LEASE)
             hands.settle_all([hands.perform(claimed) for claimed in held])
         if not messages:
-            wait_for(lambda: hands.outbox.messages or is_over(), what="work, or the end of the runs")
+            wait_for(lambda: hands.outbox.messages or is_over(), DEADLINE, what="work, or the end of the runs")
 
 
 def chance() -> None:
@@ -80,7 +81,7 @@ def test_workers_that_settle_together_what_they_did_for_several_runs(db: Databas
     hands = Hands(db, settings=Settings(window=1000))
     runs = [hands.start(plain(i)) for i in range(12)]
     over = partial(_all_over, hands, runs)
-    together([partial(worker, hands, over)] * 4, deadline=250)
+    together([partial(worker, hands, over)] * 4, deadline=DEADLINE)
     assert deadlocks(db) == 0
     assert {hands.status(run) for run in runs} == {"succeeded"}
 
@@ -89,7 +90,7 @@ def test_workers_on_one_dense_graph(db: Database) -> None:
     hands = Hands(db, {"chance": chance}, Settings(window=1000))
     runs = [hands.start(dense(failure_mode=mode)) for mode in ("run_on", "run_on", "drain", "cancel")]
     over = partial(_all_over, hands, runs)
-    together([partial(worker, hands, over)] * 4, deadline=250)
+    together([partial(worker, hands, over)] * 4, deadline=DEADLINE)
     assert deadlocks(db) == 0
 
 
@@ -120,7 +121,7 @@ def test_workers_with_operators_and_coordinators_among_them(db: Database) -> Non
         while not over():
             tick(hands.engine)
 
-    together([partial(worker, hands, over)] * 2 + [operator, beat, beat], deadline=250)
+    together([partial(worker, hands, over)] * 2 + [operator, beat, beat], deadline=DEADLINE)
     assert deadlocks(db) == 0
 
 
@@ -151,7 +152,7 @@ def test_workers_with_an_operator_who_marks_holds_and_reruns(db: Database) -> No
         while not over():
             tick(hands.engine)
 
-    together([partial(worker, hands, over)] * 2 + [operator, operator, beat], deadline=250)
+    together([partial(worker, hands, over)] * 2 + [operator, operator, beat], deadline=DEADLINE)
     for run_id in runs:
         for layer in range(LAYERS):
             for i in range(WIDTH):

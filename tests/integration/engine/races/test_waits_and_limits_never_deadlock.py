@@ -32,7 +32,7 @@ from orchestrator.store.runs import load_run
 from tests.documents import document, on, step
 from tests.families import unwatched
 from tests.hands import LEASE, Hands, together
-from tests.integration.engine.races.test_overlapping_work_never_deadlocks import chance, deadlocks
+from tests.integration.engine.races.test_overlapping_work_never_deadlocks import DEADLINE, chance, deadlocks
 from tests.support import soaked, wait_for
 from tests.watching import check_tallies
 
@@ -88,7 +88,7 @@ def worker(hands: Hands, is_over: Callable[[], bool]) -> None:
         for first in range(0, len(messages), 3):
             hands.settle_all([hands.perform(one) for one in claim(hands.engine, messages[first : first + 3], LEASE)])
         if not messages:
-            wait_for(lambda: hands.outbox.messages or is_over(), what="work, or the end of the hunt")
+            wait_for(lambda: hands.outbox.messages or is_over(), DEADLINE, what="work, or the end of the hunt")
 
 
 def all_runs(db: Database, which: str = "true") -> list[str]:
@@ -179,7 +179,7 @@ def test_every_kind_of_step_under_every_verb(db: Database, graph: Callable[..., 
             tick(hands.engine)
 
     works = [partial(worker, hands, lambda: not left)] * 2
-    together([*works, act, act, act, beat], deadline=250)
+    together([*works, act, act, act, beat], deadline=DEADLINE)
     assert deadlocks(db) == 0
     finish(hands, (0, 1) if graph is fans else (None,))
     assert all_runs(db, "status IN ('pending', 'running', 'paused', 'canceling')") == []

@@ -22,7 +22,7 @@ from orchestrator.store.db import Database
 from orchestrator.store.transition import Queued
 from tests.documents import Document, document, step
 from tests.hands import LEASE, Hands, together
-from tests.integration.engine.races.test_overlapping_work_never_deadlocks import deadlocks
+from tests.integration.engine.races.test_overlapping_work_never_deadlocks import DEADLINE, deadlocks
 from tests.support import soaked, wait_for
 
 pytestmark = pytest.mark.timeout(300)  # on a slow machine
@@ -54,7 +54,7 @@ def worker(hands: Hands, is_over: Callable[[], bool]) -> None:
         while held:
             held.extend(_settle_some(hands, held))
         if not hands.outbox.messages:
-            wait_for(lambda: hands.outbox.messages or is_over(), what="work, or the end of the runs")
+            wait_for(lambda: hands.outbox.messages or is_over(), DEADLINE, what="work, or the end of the runs")
 
 
 def _fetched(hands: Hands) -> list[Queued]:
@@ -102,7 +102,7 @@ def test_runs_come_to_their_ends_without_a_coordinator(db: Database, operated: b
             except Conflict:
                 continue
 
-    together([partial(worker, hands, over)] * 4 + [operator] * operated, deadline=250)
+    together([partial(worker, hands, over)] * 4 + [operator] * operated, deadline=DEADLINE)
     assert deadlocks(db) == 0
     for run_id in runs:
         assert sum(Counter(hands.events(run_id))[f"run.{end}"] for end in ("succeeded", "failed", "canceled")) == 1
