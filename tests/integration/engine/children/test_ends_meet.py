@@ -29,6 +29,7 @@ from tests.integration.engine.races.test_overlapping_work_never_deadlocks import
 from tests.support import soaked, wait_for
 from tests.watching import blocked
 
+pytestmark = pytest.mark.timeout(300)  # on a slow machine
 ENDS = ("run.succeeded", "run.failed", "run.canceled")
 HUNDREDS = soaked(1, 5)
 
