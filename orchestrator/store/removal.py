@@ -1,7 +1,7 @@
 """Runs that have ended are removed with all that is theirs.
 
 A run goes with all runs below it, in one transaction, or stays as a whole. None of them is open, and nobody waits: a
-run that somebody acts on is left, and so is one whose steps are locked for longer than a moment.
+run that somebody acts on is left, and so is one any of whose steps is locked.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from sqlalchemy import Connection, text
 from orchestrator.store.blob_references import load_paths
 from orchestrator.store.db import limit_lock_waits
 
-# Longer than anything holds rows of runs that have ended, but for a person's act on one; shorter than it takes
-# Postgres to look for a deadlock, so that it is never the other who gives way.
+# For what else may be locked, a table for one: shorter than it takes Postgres to look for a deadlock.
 _LOCK_SECONDS = 0.2
 _ROWS = 5_000  # of one statement
 # Every row is found by an index, however small the tables were when their statistics were made.
@@ -35,7 +34,15 @@ ORDER BY r.id FOR UPDATE SKIP LOCKED
 _BELOW = text(f"""
 SELECT r.id, r.root_id, r.{_ENDED} AS ended, extract(epoch FROM orchestrator_now() - r.finished_at)::float8 AS age
 FROM workflow_runs r WHERE r.root_id = ANY(CAST(:ids AS uuid[])) AND r.id <> ALL(CAST(:ids AS uuid[]))
-ORDER BY r.id FOR UPDATE
+ORDER BY r.id FOR UPDATE NOWAIT
+""")
+# Everybody else locks the steps of a run before the run itself. Who has the run, as here, must not wait for a step: the
+# other would wait for the run, and if this one's time to wait ended late, as that of a process which stands still, it
+# would be the other whose act Postgres breaks off.
+_STEPS_AT_ONCE = text("""
+SELECT count(*) FROM (
+  SELECT FROM workflow_run_steps WHERE run_id = ANY(CAST(:ids AS uuid[])) FOR UPDATE NOWAIT
+) s
 """)
 # Open runs of elsewhere that may still ask how a child with a name of its own ended.
 _AWAITED = text(f"""
@@ -111,6 +118,7 @@ def remove_trees(conn: Connection, keep: Mapping[str, float], *, blobs: bool = F
         return Removed()
     trees = _trees(conn, roots, keep)
     ids = [id for tree in trees.values() for id in tree]
+    conn.execute(_STEPS_AT_ONCE, {"ids": ids})
     paths = load_paths(conn, ids) if blobs and ids else ()
     rows = sum(_delete(conn, ids)) if ids else 0
     return Removed(list(trees), len(ids), rows, paths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
@@ -29,7 +30,8 @@ from tests.families import levels, start_family
 from tests.hands import Hands, together
 from tests.integration.engine.races.test_overlapping_work_never_deadlocks import deadlocks
 from tests.integration.engine.retention.old import left, runs_left
-from tests.support import soaked
+from tests.support import soaked, wait_for
+from tests.watching import blocked
 
 EVERYTHING = [Rule(keep_seconds=0)]
 FAILS = document(step("a"), step("b", "a", function="fail"), step("c", "b"))
@@ -86,6 +88,20 @@ def test_a_run_that_somebody_has_locked_is_left_and_the_others_go(db: Database) 
             delete(hands.engine, held)
     assert runs_left(db) == {held}
     assert hands.steps(held)["a"]["status"] == "succeeded"
+
+
+def test_who_acts_on_a_run_never_gives_way_to_who_removes_it(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a process that removes stands still: with the run in hand it waits for none of its steps."""
+    monkeypatch.setattr("orchestrator.store.removal._LOCK_SECONDS", 60)
+    (held,) = many(Hands(db), "w", 1)
+    with ThreadPoolExecutor(1) as pool:
+        with db.transaction() as conn:  # as a mark or a retry: the steps, and then the run
+            conn.execute(text("SELECT FROM workflow_run_steps WHERE run_id = :id FOR UPDATE"), {"id": held})
+            removing = pool.submit(list, collect(db, EVERYTHING))
+            wait_for(lambda: removing.done() or blocked(db), what="the other is through, or waits for a step")
+            conn.execute(text("SELECT FROM workflow_runs WHERE id = :id FOR NO KEY UPDATE"), {"id": held})
+        assert sum(portion.runs for portion in removing.result(60)) == 0
+    assert (deadlocks(db), runs_left(db)) == (0, {held})
 
 
 def test_what_operators_act_on_while_it_is_removed_is_whole_or_gone(db: Database) -> None:
