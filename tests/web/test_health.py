@@ -11,13 +11,15 @@ from orchestrator.store.databases import drop_database, ensure_database
 from orchestrator.store.db import Database
 from tests.support import wait_for
 from tests.web.conftest import client_of
-from web.readiness import BOUND_SECONDS, BoundedCheck, NotReady
+from web.readiness import BoundedCheck, NotReady
+
+PATIENT = 30.0  # a check that a busy machine is slow with has not failed
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that a busy machine is slow with has not said no."""
-    monkeypatch.setattr("web.readiness.BOUND_SECONDS", 30.0)
+    monkeypatch.setattr("web.readiness.BOUND_SECONDS", PATIENT)
 
 
 @pytest.mark.usefixtures("patient")
@@ -113,7 +115,7 @@ def test_a_check_that_fails_in_a_way_nobody_thought_of_is_a_fault() -> None:
     def check() -> None:
         raise PermissionError("no right to look")
 
-    failing = BoundedCheck(check, BOUND_SECONDS)
+    failing = BoundedCheck(check, PATIENT)
     assert failing.fault(failing.start()) == "PermissionError: no right to look"
 
 
@@ -125,7 +127,7 @@ def test_a_check_is_made_anew_once_the_last_has_ended() -> None:
         if error is not None:
             raise error
 
-    check = BoundedCheck(run, BOUND_SECONDS)
+    check = BoundedCheck(run, PATIENT)
     assert check.fault(check.start()) == "broken"
     assert check.fault(check.start()) is None
 

@@ -221,8 +221,9 @@ def test_announced_functions_are_listed(cli: Cli, db: Database) -> None:
     spec = {"module": "shop.payments", "queue": "io", "description": "Take [b]money[/].", "input_schema": {}}
     with db.transaction() as conn:
         announce_functions(conn, [{"name": "payments.charge"} | spec])
+        conn.exec_driver_sql("UPDATE functions SET seen_at = seen_at - interval '4 minutes'")
     line = cli("functions").out.splitlines()[1]
-    assert line == "payments.charge  io     shop.payments  just now  Take [b]money[/]."
+    assert line == "payments.charge  io     shop.payments  4 min ago  Take [b]money[/]."
     assert cli("functions", "--json").json["items"][0]["name"] == "payments.charge"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import pty
 import re
@@ -45,6 +46,7 @@ class Terminal:
 
     def __init__(self, process: subprocess.Popen[bytes], fd: int) -> None:
         self.process, self._fd = process, fd
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a part may end within a character
         self.text = ""
 
     def read_until(self, seen: Callable[[str], bool]) -> str:
@@ -70,7 +72,7 @@ class Terminal:
             part = os.read(self._fd, 65536)
         except OSError:  # the other side is closed
             return False
-        self.text += part.decode(errors="replace")
+        self.text += self._decoder.decode(part)
         return bool(part)
 
 
