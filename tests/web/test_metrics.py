@@ -66,9 +66,6 @@ def test_a_scrape_tells_how_things_stand_and_what_was_counted(
     monkeypatch.setattr("web.metrics.SECONDS", 0.0)
     scrape(open_client)  # counting begins
     set_pool(hands.engine, "p", 1, actor="test")
-    with hands.db.transaction() as conn:
-        for kind in ("worker", "beat"):
-            announce(conn, WorkerInfo(kind, kind, "here", 1, ("default",), 3, None, "1"))
     good = hands.start(document(step("a"), name="good"))
     hands.work()
     retried = step("a", function="fail", retry={"max_attempts": 2})
@@ -78,6 +75,9 @@ def test_a_scrape_tells_how_things_stand_and_what_was_counted(
     (claimed,) = hands.claim()
     assert hands.status(good) == "succeeded"
     wait_for_horizon(hands.db)
+    with hands.db.transaction() as conn:  # now, for they count as alive for half a minute
+        for kind in ("worker", "beat"):
+            announce(conn, WorkerInfo(kind, kind, "here", 1, ("default",), 3, None, "1"))
     told = scrape(open_client)
     bad, in_default = {"app": "default", "workflow": "bad"}, {"queue": "default"}
     assert of(told, "orchestrator_runs_finished_total", status="succeeded", app="default", workflow="good") == 1
