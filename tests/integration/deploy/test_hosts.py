@@ -38,11 +38,11 @@ def hosts() -> Iterator[list[Host]]:
 def test_a_host_that_is_cut_off_loses_its_steps_to_others_and_comes_back(fleet: Fleet, hosts: list[Host]) -> None:
     with ExitStack() as open_:
         fleet.beat()
-        first = _worker(fleet, hosts[0], open_)
+        first = _worker(fleet, hosts[0], open_, lease=9)  # long enough for a machine that stands still for a moment
         given = {"journal": fleet.journal, "file": fleet.flag("go")}
         run_id = fleet.start([{"name": "held", "function": "t.wait", "input": given}])
         fleet.wait_event("start")
-        second = _worker(fleet, hosts[1], open_)
+        second = _worker(fleet, hosts[1], open_, lease=60)
 
         hosts[0].unplug()
         fleet.wait_event("start", count=2)
@@ -59,19 +59,19 @@ def test_a_host_that_is_cut_off_loses_its_steps_to_others_and_comes_back(fleet: 
     assert lost.n == 1
 
 
-def _worker(fleet: Fleet, one: Host, open_: ExitStack) -> Process:
+def _worker(fleet: Fleet, one: Host, open_: ExitStack, *, lease: int) -> Process:
     """A worker on the host, which reaches the servers of this machine at its end of the cable."""
-    urls = {}
+    own = {"ORCHESTRATOR_LEASE_SECONDS": str(lease)}
     for variable, known in (("DATABASE_URL", fleet.database_url), ("REDIS_URL", fleet.broker_url)):
         url = make_url(known)
         assert url.port is not None
         port = open_.enter_context(tunnel(url.port, host=one.here))
-        urls[variable] = url.set(host=one.here, port=port).render_as_string(hide_password=False)
+        own[variable] = url.set(host=one.here, port=port).render_as_string(hide_password=False)
     log = fleet.folder / f"{len(fleet.processes)}-{one.name}.log"
     size = ["-c", "2", "-P", "prefork", "--without-gossip", "--without-mingle", "-n", f"{new_token()}@{one.name}"]
     command = one.command(sys.executable, str(launch.__file__), "-A", "workers.app", "worker", *size)
     with log.open("wb") as output:
-        popen = subprocess.Popen(command, env={**os.environ, **fleet.environment, **urls}, stdin=subprocess.DEVNULL,
+        popen = subprocess.Popen(command, env={**os.environ, **fleet.environment, **own}, stdin=subprocess.DEVNULL,
                                  stdout=output, stderr=subprocess.STDOUT, start_new_session=True)  # fmt: skip
     fleet.processes.append(Process(popen, log))
     return fleet._ready(fleet.processes[-1])

@@ -19,6 +19,7 @@ _RELEASED = "tests.integration.workers.steps,tests.integration.deploy.released"
 @pytest.fixture
 def fleet(database_url: str, broker_url: str, tmp_path: Path, forks: Forks) -> Iterator[Fleet]:
     made = Fleet(database_url, broker_url, tmp_path, forks)
+    made.environment["ORCHESTRATOR_LEASE_SECONDS"] = "60"  # nobody dies here, however long the machine stands still
     yield made
     made.end()
 
