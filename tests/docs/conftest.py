@@ -25,6 +25,7 @@ def follower(
     """Somebody who does what a page says, in a folder and an installation of its own."""
     (folder := tmp_path / "folder").mkdir()
     fleet = Fleet(database_url, broker_url, tmp_path, forks, home=folder)
+    fleet.environment["ORCHESTRATOR_LEASE_SECONDS"] = "60"  # no page waits for the end of one
     monkeypatch.chdir(folder)
     monkeypatch.setenv("DATABASE_URL", database_url)
     monkeypatch.setenv("REDIS_URL", broker_url)

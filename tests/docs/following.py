@@ -62,7 +62,7 @@ class Follower:
         self.fleet, self.folder = fleet, folder
         self.worker: Process | None = None
         self.beat: Process | None = None
-        self.before_start: Callable[[], object] = lambda: None
+        self.before_worker: Callable[[], object] = lambda: None
         self._kept: dict[str, str] = {}
 
     def follow(self, page: Page, section: str | None = None) -> int:
@@ -95,7 +95,6 @@ class Follower:
 
     def start(self, **settings: str) -> None:
         """A worker and, where there is none, a beat."""
-        self.before_start()
         self.more("worker", **settings)
         if self.beat is None:
             self.more("beat")
@@ -103,6 +102,7 @@ class Follower:
     def more(self, kind: str, **settings: str) -> None:
         """One more process."""
         if kind == "worker":
+            self.before_worker()
             self.worker = self.fleet.worker(**{"QUEUES": "*", **settings})
         else:
             self.beat = self.fleet.beat()

@@ -84,6 +84,13 @@ def lost_worker(at: Follower) -> None:
     (at.folder / "let-go").touch()
     with at.fleet.engine.db.transaction() as conn:  # as it would be after half a minute
         conn.execute(text("UPDATE workers SET seen_at = seen_at - interval '1 hour' WHERE kind = 'worker'"))
+    at.before_worker = lambda: run_out(at)  # until then its step is seen running
+
+
+def run_out(at: Follower) -> None:
+    """Let the leases of what runs end."""
+    with at.fleet.engine.db.transaction() as conn:
+        conn.execute(text("UPDATE workflow_run_steps SET lease_expires_at = now() WHERE status = 'running'"))
 
 
 def dead_beat(at: Follower) -> None:
@@ -104,7 +111,7 @@ def deployed(at: Follower) -> None:
     runs = [begin(at, "order", step("charge", function="shop.charge")) for _ in range(3)]
     for run_id in runs:
         until(at, run_id, "charge", "failed")
-    at.before_start = (at.folder / "mended").touch
+    at.before_worker = (at.folder / "mended").touch
 
 
 def poison(at: Follower) -> None:
@@ -157,7 +164,6 @@ def test_each_runbook_does_what_it_says(follower: Follower, monkeypatch: pytest.
     monkeypatch.setenv("DATABASE_URL", psql_url(follower.fleet.database_url))
     monkeypatch.setenv("PATH", str(postgres_programs(None)), prepend=":")
     follower.fleet.environment |= {"ORCHESTRATOR_MAX_LOST": "2", "ORCHESTRATOR_FUNCTIONS": "shop"}
-    follower.fleet.environment["ORCHESTRATOR_LEASE_SECONDS"] = "12"  # a dead worker's step is seen running meanwhile
     (follower.folder / "shop.py").write_text(FUNCTIONS)
     follower.start(QUEUES="default")
     for title, so in SECTIONS.items():
