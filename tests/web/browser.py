@@ -84,6 +84,11 @@ class Reader:
         self.page.goto(path)
         return self.page
 
+    def look_again(self, part: str) -> None:
+        """A live part is asked for anew, and is there."""
+        there = "document.addEventListener('htmx:afterSettle', ({ target }) => { if (target.matches(part)) done(); })"
+        self.page.evaluate(f"part => new Promise((done) => {{ {there}; htmx.trigger(part, 'live'); }})", part)
+
     def close(self) -> None:
         """Ends the visit; a complaint is a failure."""
         self.context.close()

@@ -101,11 +101,15 @@ def test_queues_and_pools_show_who_waits_and_an_author_sets_slots(reader: Reader
 
 
 def test_workers_show_what_they_run_and_what_they_know(reader: Reader, stage: Stage) -> None:
+    with stage.hands.db.transaction() as conn:
+        announce(conn, worker("hand"))  # now, for it counts as alive for half a minute
     page = reader.open("/workers")
     row = page.locator("tr[data-id=hand]")
     expect(row).to_contain_text("alive")
     expect(row.get_by_role("link", name="reserve")).to_be_visible()
     page.get_by_text("1 stopped").click()
+    expect(page.locator("tr[data-id=gone]")).to_be_visible()
+    reader.look_again("#workers-list")
     expect(page.locator("tr[data-id=gone]")).to_be_visible()
     reader.check_access()
     page.get_by_role("link", name="Functions").click()

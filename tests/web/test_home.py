@@ -107,6 +107,7 @@ def test_shows_what_needs_a_person_and_data_stays_text(reader: Reader, stage: St
     expect(page.get_by_role("region", name="How long they took").get_by_role("img")).to_be_visible()
     expect(page.get_by_text("Counting older")).to_have_count(0)  # what is counted anew takes the place of all of it
     page.get_by_text("As a table").first.click()
+    reader.look_again("#home-over-time")
     expect(page.get_by_role("columnheader", name="By status")).to_be_visible()
     reader.never_scripted()
     reader.check_access()

@@ -90,6 +90,16 @@ def test_keys_go_through_rows_and_a_selection_outlives_the_next_look(reader: Rea
     page.wait_for_url(re.compile(r"/runs/[0-9a-f-]{36}"))
 
 
+def test_a_list_acts_from_the_moment_it_is_there_anew(reader: Reader) -> None:
+    page = reader.open("/runs")
+    page.evaluate("""() => {
+        const click = () => document.querySelector("#runs-list a[hx-get]").click();
+        addEventListener("htmx:afterSwap", ({ target }) => { if (target.id === "runs-list") setTimeout(click); });
+        htmx.trigger("#runs-list", "live");
+    }""")
+    expect(page.locator("dialog#dialog")).to_be_visible()
+
+
 def test_a_view_is_saved_in_this_browser(reader: Reader) -> None:
     page = reader.open("/runs?status=failed")
     page.get_by_text("Views").click()

@@ -88,7 +88,7 @@
   document.addEventListener("htmx:load", (event) => ui.show(event.detail.elt));
 
   // Live parts: `data-live="5"` is asked for again each 5 seconds, not while the tab is hidden or the reader is
-  // choosing text or has a menu open in it. What was selected and where the reader was stay.
+  // choosing text or has a menu open in it. What was selected or opened and where the reader was stay.
   const waiting = new WeakMap();
   const live = () => {
     if (document.hidden) return;
@@ -111,6 +111,7 @@
     kept.set(target.id, {
       chosen: new Set(all("input[data-row]:checked", target).map((box) => box.value)),
       row: $("tr.at", target)?.dataset.id,
+      open: all("[data-keep-open][open]", target).map((part) => part.dataset.keepOpen),
       focus: target.contains(at) ? at.id || (at.matches("tr") ? "tr" : "") : "",
       scroll: all("[data-keep-scroll]", target).map((box) => [box.dataset.keepScroll, box.scrollTop, box.scrollLeft]),
     });
@@ -122,6 +123,7 @@
     all("input[data-row]", root).forEach((box) => { box.checked = was.chosen.has(box.value); });
     const row = was.row && $(`tr[data-id="${CSS.escape(was.row)}"]`, root);
     if (row) { row.classList.add("at"); if (was.focus === "tr") row.focus({ preventScroll: true }); }
+    for (const key of was.open) $(`[data-keep-open="${CSS.escape(key)}"]`, root)?.setAttribute("open", "");
     if (was.focus && was.focus !== "tr") document.getElementById(was.focus)?.focus({ preventScroll: true });
     for (const [key, top, left] of was.scroll) {
       const box = $(`[data-keep-scroll="${CSS.escape(key)}"]`, root);
