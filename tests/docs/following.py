@@ -47,7 +47,7 @@ _VARYING = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "TIME"),
     (r"\b\d\d:\d\d:\d\d(\.\d+)?", "TIME"),
-    (r"\b\d+(\.\d+)? (ms|s|min|h|d)\b", "LONG"),
+    (r"\b\d+(\.\d+)? (ms|s|min|h|d)\b( \d+ (s|min|h)\b)*", "LONG"),
     (r"\bjust now\b|\bLONG ago\b", "AGO"),
     (r"\b[A-Za-z][\w.-]*:\d{2,}\b", "PROCESS"),
     (r"\b(line|pid|process|revision) \d+", r"\1 N"),
