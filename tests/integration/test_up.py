@@ -150,14 +150,14 @@ def test_a_taken_port_is_named_and_the_next_free_one_used(kept_up: tuple[Up, int
     assert up.get("/healthz")[0] == 200
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_a_port_that_was_asked_for_and_is_taken_is_an_error(tmp_path: Path) -> None:
     with _holder() as port, up_in(tmp_path, f"--port={port}") as up:
-        assert up.process.wait(30) == 2
+        assert up.process.wait(60) == 2
         assert up.said.startswith(f"orchestrator: port {port} is taken: ")
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("module", "told"),
     [("shpo", "did you mean 'shop'?"), ("broken", "ModuleNotFoundError: No module named 'nc_nothing'")],
@@ -168,7 +168,7 @@ def test_functions_that_cannot_be_loaded_are_told_before_anything_starts(
     (tmp_path / "shop.py").touch()
     (tmp_path / "broken.py").write_text("print('hello')\nimport nc_nothing\n")
     with up_in(tmp_path, env={"ORCHESTRATOR_FUNCTIONS": module}) as up:
-        assert up.process.wait(30) == 2
+        assert up.process.wait(60) == 2
         (line,) = up.said.splitlines()
         assert line.startswith("orchestrator: step functions could not be loaded: ")
         assert told in line
@@ -181,7 +181,7 @@ def test_given_servers_are_used_and_left_alone(
 ) -> None:
     given = {"DATABASE_URL": database_url.replace("+psycopg2", "").replace("ql://", "://"), "REDIS_URL": broker_url}
     with up_in(tmp_path, env=given) as up:
-        up.wait_said(READY)
+        up.wait_said(SHOWN)
         assert up.running["database_url"] == database_url
         names = {name_of(process) for process in psutil.Process(up.process.pid).children()}
         assert not any(name.startswith(("postgres", "valkey")) for name in names)
@@ -203,7 +203,7 @@ def test_a_given_server_that_does_not_answer_is_named(tmp_path: Path, given: dic
         assert says in up.said
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_all_faults_of_the_environment_are_told_before_anything_starts(tmp_path: Path) -> None:
     with up_in(tmp_path, env={"DATABASE_URL": "mysql://x/y", "ORCHESTRATOR_WINDOW": "0"}) as up:
         assert up.process.wait(60) == 2

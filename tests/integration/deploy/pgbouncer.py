@@ -51,7 +51,7 @@ def pgbouncer(database_url: str, folder: Path) -> Iterator[str]:
     )
     pooled = url.set(host=LOOPBACK, port=port, password=None).render_as_string()
     try:
-        server.wait_ready(lambda: _answers(pooled), 20)
+        server.wait_ready(lambda: _answers(pooled), 60)
         yield pooled
     finally:
         server.stop(10)

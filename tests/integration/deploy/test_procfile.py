@@ -92,13 +92,13 @@ def host(empty_database: str, broker_url: str, tmp_path: Path) -> Iterator[Host]
         yield made
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(400)
 def test_a_host_starts_releases_and_stops_it_and_what_was_not_released_does_not_serve(host: Host) -> None:
     with _running(host, "web", "worker", "beat") as (honcho, engine):
-        wait_for(lambda: "does not hold the tables of this version" in host.said, 60, what="it says what is missing")
+        wait_for(lambda: "does not hold the tables of this version" in host.said, 120, what="it says what is missing")
         assert not host.ready()
         assert not check(Config.from_env(host.env).database_url).ready
-        assert host.honcho("release").wait(60) == 0, host.said
+        assert host.honcho("release").wait(120) == 0, host.said
         wait_for(host.ready, 60, what=f"the web process serves at $PORT; it said {host.said}")
         steps = [{"name": "slow", "function": "shop.slow", "input": {"folder": str(host.folder)}}]
         register(engine, {"name": "w", "steps": steps})
