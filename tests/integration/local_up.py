@@ -74,7 +74,7 @@ class Up:
 
     def get(self, path: str) -> tuple[int, Any]:
         try:
-            with urllib.request.urlopen(self.running["web_url"] + path, timeout=10) as answer:
+            with urllib.request.urlopen(self.running["web_url"] + path, timeout=30) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             with error:

@@ -27,7 +27,7 @@ def rabbitmq(folder: Path) -> Iterator[str]:
     with ExitStack() as ended:
         for command in (["epmd", "-address", LOOPBACK, "-port", str(names)], [_PROGRAM]):
             ended.enter_context(_running(command, _environment(folder, names), folder / "rabbitmq.log"))
-        wait_for(lambda: _listens(port), 60, what="RabbitMQ listens")
+        wait_for(lambda: _listens(port), 180, what="RabbitMQ listens")
         yield f"amqp://guest:guest@{LOOPBACK}:{port}//"
 
 

@@ -22,6 +22,7 @@ def queued(database_url: str, tmp_path: Path, forks: Forks) -> Iterator[Fleet]:
         made.end()
 
 
+@pytest.mark.timeout(300)
 def test_everything_works_with_it(queued: Fleet) -> None:
     queued.worker(concurrency=2)
     queued.beat()

@@ -97,7 +97,7 @@ def _check_types(programs: Path, folder: Path) -> None:
     ]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_wheel_runs_up_in_a_fresh_environment(tmp_path: Path) -> None:
     sources = _sources(tmp_path / "sources")
     _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path, cwd=sources)
@@ -116,5 +116,5 @@ def test_the_wheel_runs_up_in_a_fresh_environment(tmp_path: Path) -> None:
         up.wait_said(SHOWN)
         assert "order succeeded" in up.said
         for path in ("/login", "/static/app.css", "/static/vendor/htmx-2.0.11.min.js", "/docs/index.html"):
-            with urllib.request.urlopen(up.running["web_url"] + path, timeout=10) as answer:
+            with urllib.request.urlopen(up.running["web_url"] + path, timeout=30) as answer:
                 assert answer.status == 200
