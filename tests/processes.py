@@ -32,6 +32,14 @@ def runs(process: psutil.Process) -> bool:
         return False
 
 
+def lives(pid: int) -> bool:
+    """Whether the process of this number runs; it may be gone at any moment of the look."""
+    try:
+        return runs(psutil.Process(pid))
+    except psutil.NoSuchProcess:
+        return False
+
+
 def name_of(process: psutil.Process) -> str:
     """Empty for one that has gone."""
     try:

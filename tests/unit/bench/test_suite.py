@@ -7,7 +7,6 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import psutil
 import pytest
 
 from orchestrator.bench import run
@@ -16,7 +15,7 @@ from orchestrator.bench.suite import Suite, kept, labels
 from orchestrator.cli.bench import keep
 from orchestrator.config import Config
 from orchestrator.errors import InvalidConfig, OrchestratorError
-from tests.processes import runs
+from tests.processes import lives
 from tests.support import wait_for
 from tests.unit.bench.results import graph_line, results
 
@@ -103,4 +102,4 @@ def test_an_interrupt_ends_the_suite_and_what_it_has_left_running(tmp_path: Path
     with pytest.raises(KeyboardInterrupt):
         suite(tmp_path, HANGING).run([("W1", "2x3")], interrupt)
     (pid,) = pids
-    wait_for(lambda: not psutil.pid_exists(pid) or not runs(psutil.Process(pid)), 10, what="the child has ended")
+    wait_for(lambda: not lives(pid), what="the child has ended")

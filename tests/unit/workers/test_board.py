@@ -224,7 +224,7 @@ def test_a_killed_child_is_gone_with_the_attempt_it_held_until_it_is_forgotten(s
     board = shared
     token = new_token()
     with child(lambda: take(board, token)) as pid:
-        wait_for(board.running)
+        wait_for(lambda: [entry.begun for entry in board.running()] == [True], what="it has begun")
         assert board.gone() == []
     (gone,) = board.gone()
     assert gone.pid == pid

@@ -16,6 +16,8 @@ from tests.support import wait_for
 from workers.board import Ending, Entry, LocalBoard
 from workers.limits import INTERRUPT, Fences, MainThread
 
+TIMEOUT = 60.0  # of calls that come to its end at a moment of their choice
+
 
 @pytest.fixture
 def board() -> LocalBoard:
@@ -41,6 +43,29 @@ def entered(board: LocalBoard) -> str:
 def never() -> None:
     """Wait for an exception."""
     wait_for(lambda: False, 20)
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def run_out(self) -> None:
+        """The timeout is over, and its alarm goes off: here, wherever the machine may have stood still."""
+        self.now += 2 * TIMEOUT
+        os.kill(os.getpid(), signal.SIGALRM)
+        never()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("workers.limits.time", made)
+    return made
 
 
 def interrupt(board: LocalBoard, token: str) -> None:
@@ -78,42 +103,46 @@ def test_the_alarm_is_off_and_its_handler_restored_after_the_call(main_thread: M
         signal.signal(signal.SIGALRM, original)
 
 
-def test_a_function_that_swallows_its_timeout_does_not_succeed(main_thread: MainThread, board: LocalBoard) -> None:
+def test_a_function_that_swallows_its_timeout_does_not_succeed(
+    main_thread: MainThread, board: LocalBoard, clock: Clock
+) -> None:
     def swallow() -> None:
         try:
-            never()
+            clock.run_out()
         except Exception:  # noqa: BLE001 - this is what the test is about
             return
 
-    with pytest.raises(AttemptTimeout), main_thread.call(entered(board), 0.05):
+    with pytest.raises(AttemptTimeout), main_thread.call(entered(board), TIMEOUT):
         swallow()
 
 
 def test_a_function_that_swallows_its_timeout_still_shows_on_the_board(
-    main_thread: MainThread, board: LocalBoard
+    main_thread: MainThread, board: LocalBoard, clock: Clock
 ) -> None:
     shown: list[Entry] = []
 
     def swallow() -> None:
         try:
-            never()
+            clock.run_out()
         except AttemptTimeout:
             shown.extend(board.running())
 
-    with pytest.raises(AttemptTimeout), main_thread.call(entered(board), 0.05):
+    with pytest.raises(AttemptTimeout), main_thread.call(entered(board), TIMEOUT):
         swallow()
     assert [entry.calling for entry in shown] == [True]
     assert [entry.calling for entry in board.running()] == [False]
 
 
-def test_an_error_made_of_the_timeout_is_still_a_timeout(main_thread: MainThread, board: LocalBoard) -> None:
+def test_an_error_made_of_the_timeout_is_still_a_timeout(
+    main_thread: MainThread, board: LocalBoard, clock: Clock
+) -> None:
     def call() -> None:
         try:
-            never()
+            clock.run_out()
         except AttemptTimeout as error:
             raise ValueError("wrapped") from error
 
-    with pytest.raises(AttemptTimeout), main_thread.call(entered(board), 0.05):
+    with pytest.raises(AttemptTimeout), main_thread.call(entered(board), TIMEOUT):
         call()
 
 
@@ -232,9 +261,10 @@ def test_a_pool_process_told_to_go_ends_its_function_stores_what_it_has_and_goes
 
 
 def test_a_pool_process_told_to_go_with_its_worker_lets_its_function_end(
-    pool_child: MainThread, board: LocalBoard
+    pool_child: MainThread, board: LocalBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host has told all processes of it; this one may have heard first."""
+    monkeypatch.setattr("workers.limits._ALONE_SECONDS", 3600.0)  # a slow machine would come to its end
     with pool_child.held(), pool_child.call(entered(board), None):
         terminate()
         board.end(Ending.WARM)

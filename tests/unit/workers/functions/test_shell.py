@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import Fail
+from tests.processes import lives
 from tests.support import wait_for
 from workers.functions.shell import CommandFailed, CommandTimeout, run
 
@@ -64,7 +65,7 @@ def test_what_runs_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
         return child.read_text() if child.exists() else ""
 
     pid = int(told(0.5) or told(5) or told(30))  # it may take longer to begin
-    wait_for(lambda: not _runs(pid), 10, what="the child is killed too")
+    wait_for(lambda: not lives(pid), what="the child is killed too")
 
 
 def test_the_programs_environment_holds_no_setting_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,10 +84,3 @@ def test_it_runs_where_it_is_told(tmp_path: Path) -> None:
 
 def test_output_postgres_cannot_hold_is_made_storable() -> None:
     assert run(["printf", r"a\000b\377c"])["stdout"] == "a\ufffdb\ufffdc"
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
