@@ -1,8 +1,8 @@
 """The guardian's process: a script on the standard library alone, so that it starts in milliseconds.
 
 Arguments, each may be empty: a file to hold locked, so that the next guardian waits for this one; a file to wait for
-until nobody locks it; a folder to delete at the end. Standard input: lines of a process group and the signal that
-asks it to end (0: it has ended by itself). Prints a line when it is on watch.
+until nobody locks it, and to hold locked from then on; a folder to delete at the end. Standard input: lines of a
+process group and the signal that asks it to end (0: it has ended by itself). Prints a line when it is on watch.
 """
 
 from __future__ import annotations
@@ -79,13 +79,14 @@ def main(hold: str, until_unlocked: str, remove: str) -> None:
     sys.stdout.write("on watch\n")
     sys.stdout.close()
     groups = read_groups(sys.stdin)
-    if until_unlocked:
-        lock(until_unlocked).close()
+    # Kept to the end: who comes meanwhile is not to take part in what is being ended.
+    unlocked = lock(until_unlocked) if until_unlocked else None
     end_groups(groups)
     if remove:
         shutil.rmtree(remove, ignore_errors=True)
-    if held is not None:
-        held.close()
+    for handle in (unlocked, held):
+        if handle is not None:
+            handle.close()
 
 
 if __name__ == "__main__":

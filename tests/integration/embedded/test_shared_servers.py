@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import fcntl
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import redis
 
-from orchestrator.embedded import servers_for_tests
+from orchestrator.embedded import Guardian, servers_for_tests
 from tests.support import wait_for
 
 SCRIPT = """
@@ -18,6 +19,15 @@ from orchestrator.embedded import servers_for_tests
 with servers_for_tests(Path(sys.argv[1])) as urls:
     print(urls.database_url, urls.broker_url, flush=True)
     sys.stdin.readline()
+"""
+# Ends when it is killed, as a server with much to store does not end at once.
+SLOW = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+print("up", flush=True)
+signal.sigwait([signal.SIGTERM])
+print("asked to end", flush=True)
+signal.pause()
 """
 
 
@@ -42,6 +52,26 @@ def test_servers_that_ended_are_replaced(tmp_path: Path) -> None:
     second = _start(tmp_path)
     assert _line(second) != addresses
     second.communicate("\n")
+
+
+def test_nobody_takes_part_while_servers_are_ended(tmp_path: Path) -> None:
+    """Who did would soon be without them."""
+    folder = tmp_path / "servers"
+    folder.mkdir()
+    users = folder / "users"
+    users.touch()
+    guardian = Guardian.start(until_unlocked=users, remove=folder)
+    command = [sys.executable, "-c", SLOW]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as one:
+        try:
+            assert _line(one) == "up"
+            guardian.add(one.pid, signal.SIGTERM)
+            guardian.close()
+            assert _line(one) == "asked to end"
+            assert _is_ended(users)
+        finally:
+            one.kill()
+            guardian.join(30)
 
 
 def test_addresses_of_servers_that_a_crash_took_are_not_used(tmp_path: Path) -> None:
