@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 
 from orchestrator.embedded.ports import free_port, next_free_port
+from orchestrator.embedded.servers import Servers, _Kept
 
 
 def family(process: psutil.Process) -> list[psutil.Process]:
@@ -81,6 +82,12 @@ def unused_port() -> int:
     given = Path("/proc/sys/net/ipv4/ip_local_port_range")
     kept = range(10_000, int(given.read_text().split()[0]) - 100 if given.exists() else 0)
     return next_free_port(random.SystemRandom().choice(kept)) if kept else free_port()
+
+
+def keep_ports(servers: Servers) -> None:
+    """Let servers that are not started yet have ports that nobody takes while they are down."""
+    servers._folder.create()
+    servers._keep(_Kept(ports={name: unused_port() for name in ("postgres", "valkey")}))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from orchestrator.domain.roles import Role
 from orchestrator.embedded import cluster
 from orchestrator.embedded.guardian import Guardian
 from orchestrator.embedded.place import folder_for_tests
-from orchestrator.embedded.servers import Servers, _Kept
+from orchestrator.embedded.servers import Servers
 from orchestrator.errors import OrchestratorError, Unreachable
 from orchestrator.services.tokens import create_token
 from orchestrator.store.migrate import upgrade
@@ -37,7 +37,7 @@ from tests.chaos.steps import JOURNAL
 from tests.chaos.weather import Weather
 from tests.integration.workers.fleet import Fleet, Process
 from tests.integration.workers.forks import Forks
-from tests.processes import unused_port
+from tests.processes import keep_ports, unused_port
 from tests.support import wait_for
 
 LEASE = 3.0
@@ -370,9 +370,7 @@ def world(folder: Path, seed: int, *, pace: float = 1.0, quiet: bool = False) ->
     kept = cluster._SETTINGS["max_connections"]
     cluster._SETTINGS["max_connections"] = str(CONNECTIONS)
     servers = Servers(place, durable=False, guardian=guardian)
-    servers._folder.create()
-    # Nobody takes their ports while they are down.
-    servers._keep(_Kept(ports={name: unused_port() for name in ("postgres", "valkey")}))
+    keep_ports(servers)
     made: World | None = None
     try:
         servers.start()

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from orchestrator.data_folder import DataFolder
 from orchestrator.embedded import ServerFailed, Servers, ServerUrls
 from orchestrator.store.db import Database
-from tests.processes import family, kill_all, name_of, runs
+from tests.processes import family, keep_ports, kill_all, name_of, runs
 from tests.support import wait_for
 
 
@@ -66,6 +66,7 @@ def test_the_text_is_utf8_and_sorts_the_same_everywhere(servers: Servers) -> Non
 
 
 def test_data_and_addresses_survive_a_restart(folder: DataFolder, servers: Servers) -> None:
+    keep_ports(servers)
     first = servers.start()
     _execute(first, "CREATE TABLE kept AS SELECT 42 AS answer")
     servers.stop()
@@ -77,6 +78,7 @@ def test_data_and_addresses_survive_a_restart(folder: DataFolder, servers: Serve
 
 
 def test_a_port_that_is_taken_meanwhile_is_left_to_its_holder(folder: DataFolder, servers: Servers) -> None:
+    keep_ports(servers)
     first = servers.start()
     servers.stop()
     port = int(first.broker_url.rpartition(":")[2].partition("/")[0])
@@ -91,6 +93,7 @@ def test_a_port_that_is_taken_meanwhile_is_left_to_its_holder(folder: DataFolder
 
 
 def test_a_server_that_died_is_revived_at_its_address(servers: Servers) -> None:
+    keep_ports(servers)
     urls = servers.start()
     _execute(urls, "CREATE TABLE kept AS SELECT 42 AS answer")
     kill_all(process for pid in servers.pids.values() for process in family(psutil.Process(pid)))
