@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from time import monotonic
+from time import monotonic, thread_time
 from traceback import extract_tb
 from types import FrameType, TracebackType
 from typing import Any
@@ -14,7 +14,9 @@ _MAX_TRACEBACK = 20_000
 _MAX_NAME = 200
 _FRAMES = 30  # the innermost of each traceback
 _CHAIN = 5  # exceptions that led to this one
-_PATIENCE = 1.0  # seconds an exception may take to print itself
+# Seconds an exception may take to print itself: of processor time, as no message is to be lost because the machine
+# stood still for a moment; and in all, where it waits for something.
+_WORK, _PATIENCE = 1.0, 10.0
 
 # Read through `type` and `BaseException` themselves: a class may override any of these names.
 _NAME, _MODULE, _MRO = (vars(type)[name] for name in ("__name__", "__module__", "__mro__"))
@@ -76,10 +78,10 @@ class TooLong(BaseException):
 
 def _bounded(call: Callable[[], Any]) -> Any:
     """`call()`, interrupted when the Python code in it takes too long."""
-    deadline = monotonic() + _PATIENCE
+    enough, deadline = thread_time() + _WORK, monotonic() + _PATIENCE
 
     def watch(frame: FrameType, event: str, arg: Any) -> Any:
-        if monotonic() > deadline:
+        if thread_time() > enough or monotonic() > deadline:
             raise TooLong
         return watch
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.domain import describe
 from orchestrator.domain.describe import clean_text
 from orchestrator.domain.values import describe_exception, storable
 
@@ -145,6 +146,25 @@ def test_a_hidden_context_is_not_told() -> None:
     error.__context__ = ValueError("not told")
     error.__suppress_context__ = True
     assert "not told" not in described(error)["traceback"]
+
+
+class Looped(Exception):
+    def __str__(self) -> str:
+        return " ".join(str(number) for number in range(20))
+
+
+def test_no_message_is_lost_where_the_machine_stands_still_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([100.0])
+    monkeypatch.setattr(describe, "monotonic", lambda: next(looks, 105.0))
+    assert described(Looped())["message"].endswith("18 19")
+
+
+def test_an_exception_that_waits_for_something_to_print_itself_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = iter(range(100))
+    monkeypatch.setattr(describe, "monotonic", lambda: float(next(looks)))
+    assert described(Looped())["message"] == "(its message cannot be shown: TooLong)"
 
 
 @pytest.mark.parametrize(
