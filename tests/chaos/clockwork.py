@@ -21,8 +21,6 @@ FIRED = {
     "output": "{{ steps.b.output.n }}",
 }
 OUTPUT = 2
-# A moment is when a transaction began, which may be before that of another one that it waits for.
-_TOGETHER = timedelta(seconds=0.5)
 
 
 def begin(world: World) -> None:
@@ -43,8 +41,9 @@ def _pausing(world: World, overlap: Overlap) -> Callable[[], Any]:
 def faults(rows: Callable[..., Any]) -> Iterator[str]:
     """What is wrong with them: `rows` gives the rows of a statement."""
     fires, gaps = defaultdict(list), defaultdict(list)
-    for row in rows("SELECT f.*, r.status AS became, r.output, r.created_at, r.finished_at FROM schedule_fires f"
-                    " LEFT JOIN workflow_runs r ON r.id = f.run_id ORDER BY r.id"):  # fmt: skip
+    for row in rows("SELECT f.*, r.status AS became, r.output, r.finished_at, b.at AS begun_at FROM schedule_fires f"
+                    " LEFT JOIN workflow_runs r ON r.id = f.run_id LEFT JOIN chaos_begun b ON b.run_id = r.id"
+                    " ORDER BY r.id"):  # fmt: skip
         fires[row.schedule_id].append(row)
     for row in rows("SELECT * FROM schedule_gaps"):
         gaps[row.schedule_id].append(row)
@@ -79,7 +78,8 @@ def _followed(schedule: Any, fires: list[Any]) -> Iterator[str]:
 
 
 def _one_after_another(schedule: Any, fires: list[Any]) -> Iterator[str]:
+    """When a run ended is when that transaction began; the next began behind its end, when it was written down."""
     runs = [fire for fire in fires if fire.run_id is not None]
     for one, two in zip(runs, runs[1:], strict=False):
-        if one.finished_at is None or two.created_at + _TOGETHER < one.finished_at:
+        if one.finished_at is None or two.begun_at < one.finished_at:
             yield f"runs {one.run_id} and {two.run_id} of schedule {schedule.name} were open at one time"

@@ -23,11 +23,12 @@ class Flat:
         self._memory = _memory(world)
 
     def faults(self) -> Iterator[str]:
-        with suppress(AssertionError):  # the last late messages have still to be delivered, and taken
-            wait_for(lambda: not self._left(), 20)
-        if left := self._left():
-            yield f"the broker holds {left}"
-        yield from self._connections()
+        # The last late messages have still to be delivered, and taken; and who was told to end, to end.
+        for stays in (self._left, self._connections):
+            with suppress(AssertionError):
+                wait_for(lambda stays=stays: not stays(), 30)  # type: ignore[misc]
+                continue
+            yield f"there stay {stays()}"
         for pid, size in _memory(self.world).items():
             if size > self._memory.get(pid, size) + _GROWTH:
                 yield f"process {pid} has grown from {self._memory[pid] >> 20} to {size >> 20} MiB"
@@ -41,9 +42,9 @@ class Flat:
         others = dict.fromkeys(kinds.keys() - waiting.keys(), 1)
         return others | waiting if others or sum(waiting.values()) > 20 else {}
 
-    def _connections(self) -> Iterator[str]:
-        """One that calls and one in a transaction for each thread that asks: a pool process and its parent have two of
-        them, a beat one; the web process and we have a few."""
+    def _connections(self) -> dict[str, int]:
+        """Those of whom there are too many. One that calls and one in a transaction for each thread that asks: a pool
+        process and its parent have two of them, a beat one; the web process and we have a few."""
         most = {
             "orchestrator-worker": len(self.world.workers) * 3 * 4,
             "orchestrator-beat": len(self.world.beats) * 2,
@@ -52,9 +53,7 @@ class Flat:
             "SELECT application_name AS name, count(*) AS n FROM pg_stat_activity WHERE datname = current_database()"
             " GROUP BY 1"
         )
-        for row in found:
-            if row.n > most.get(row.name, 15):
-                yield f"{row.name} holds {row.n} connections"
+        return {row.name: row.n for row in found if row.n > most.get(row.name, 15)}
 
 
 def _memory(world: World) -> dict[int, int]:

@@ -49,7 +49,7 @@ SECRET = "planted-5ecret-value"
 _CHILD_KILLED = ("Could not start worker processes", "Unrecoverable error: StopIteration()")
 MARK = "CHAOS_WORLD"  # in the environment of all its processes
 
-# Every move of a status, written down in the transaction that makes it.
+# Every move of a status, and when a run began indeed, written down in the transaction that makes it.
 _MOVES = """
 CREATE TABLE chaos_moves (number bigint GENERATED ALWAYS AS IDENTITY, at timestamptz DEFAULT clock_timestamp(),
   kind text, id uuid, was text, became text);
@@ -58,6 +58,13 @@ BEGIN
   INSERT INTO chaos_moves (kind, id, was, became) VALUES (TG_ARGV[0], OLD.id, OLD.status, NEW.status);
   RETURN NULL;
 END $$;
+CREATE TABLE chaos_begun (run_id uuid, at timestamptz DEFAULT clock_timestamp());
+CREATE FUNCTION chaos_note_begun() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO chaos_begun (run_id) VALUES (NEW.id);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER chaos_begun AFTER INSERT ON workflow_runs FOR EACH ROW EXECUTE FUNCTION chaos_note_begun();
 CREATE TRIGGER chaos_steps AFTER UPDATE ON workflow_run_steps FOR EACH ROW
   WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION chaos_note('step');
 CREATE TRIGGER chaos_runs AFTER UPDATE ON workflow_runs FOR EACH ROW
