@@ -65,6 +65,23 @@ def wait_for_horizon(db: Database) -> None:
     wait_for(passed, 100, what="all transactions of then have ended")
 
 
+def vacuum(db: Database, table: str | None = None) -> None:
+    """Clear and count the rows of a table, or of all, until the map of them says that everybody sees them all: it does
+    not while a look that began before (of autovacuum too, which comes whenever it likes) goes on in the database.
+    """
+    seen = text(
+        "SELECT bool_and(relallvisible = relpages) FROM pg_class"
+        " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname = coalesce(:table, relname)"
+    )
+
+    def done() -> bool:
+        conn.exec_driver_sql(f"VACUUM (ANALYZE, INDEX_CLEANUP ON) {table or ''}")
+        return bool(conn.scalar(seen, {"table": table}))
+
+    with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+        wait_for(done, what="the rows are seen by all")
+
+
 def note_moves(connection: Connection) -> None:
     """From now on every move of a status is written down, until the transaction ends."""
     connection.exec_driver_sql(_TRACE)

@@ -37,6 +37,7 @@ from orchestrator.store.reads.stuck import list_late, list_long_waits, list_lost
 from orchestrator.store.reads.workflow_rows import lately_of
 from orchestrator.store.tables import workflow_runs
 from tests.integration.reads.rows import NOW, add_log, add_run, add_steps, add_workflow
+from tests.watching import vacuum
 
 RUNS = 3_000
 STEPS = 10
@@ -55,8 +56,7 @@ def filled(module_db: Database) -> Database:
         run_id = add_run(conn, other, "failed")
         ids = add_steps(conn, run_id, {"charge": "failed", "ship": "running"})
         add_log(conn, run_id, ids["charge"], ["line"] * 20)
-    with module_db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
-        conn.execute(text("VACUUM ANALYZE"))
+    vacuum(module_db)
     return module_db
 
 

@@ -12,6 +12,7 @@ from orchestrator.domain.states import RunStatus
 from orchestrator.store.db import Database
 from orchestrator.store.reads import RunFilters, list_runs
 from tests.integration.reads.rows import add_run, add_workflow
+from tests.watching import vacuum
 
 RUNS = 20_000
 # Of 2,000 runs one failed, one was canceled, two have an error (one went on after it), and two have the tag `vip`.
@@ -49,8 +50,7 @@ def generated(module_db: Database) -> Database:
     """A history of runs, with statistics."""
     with module_db.engine.begin() as conn:
         conn.execute(GENERATED, {"runs": RUNS, "id": add_run(conn, add_workflow(conn))})
-    with module_db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
-        conn.execute(text("VACUUM ANALYZE workflow_runs"))
+    vacuum(module_db, "workflow_runs")
     return module_db
 
 

@@ -27,6 +27,7 @@ from tests.hands import Hands
 from tests.integration.engine.retention.old import REFERRING, age, left, runs_left
 from tests.integration.reads.rows import add_run, add_workflow
 from tests.integration.reads.test_cost import rows_touched
+from tests.watching import vacuum
 
 OLD = [Rule(keep_seconds=30 * 86400, keep_newest=0)]  # the runs here have ended before they were started
 EVERYTHING = [Rule(keep_seconds=0)]
@@ -188,8 +189,7 @@ def test_looking_for_old_runs_reads_those_of_the_workflow_and_no_others(module_d
         few, many = (add_workflow(conn, name) for name in ("few", "many"))
         rare = {add_run(conn, few) for _ in range(3)}
         conn.execute(MANY, {"id": add_run(conn, many)})
-    with module_db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
-        conn.execute(text("VACUUM ANALYZE workflow_runs"))
+    vacuum(module_db, "workflow_runs")
     for name, most in (("few", 3), ("many", 100)):
         found: list[str] = []
 
