@@ -65,6 +65,14 @@ def wait_for_horizon(db: Database) -> None:
     wait_for(passed, 100, what="all transactions of then have ended")
 
 
+def no_autovacuum(db: Database) -> None:
+    """From now on it leaves the tables alone: whenever it has been there, what reads them is planned anew."""
+    tables = text("SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace")
+    with db.transaction() as conn:
+        for name in conn.execute(tables).scalars().all():
+            conn.exec_driver_sql(f"ALTER TABLE {name} SET (autovacuum_enabled = false)")
+
+
 def vacuum(db: Database, table: str | None = None) -> None:
     """Clear and count the rows of a table, or of all, until the map of them says that everybody sees them all: it does
     not while a look that began before (of autovacuum too, which comes whenever it likes) goes on in the database.

@@ -15,6 +15,7 @@ from orchestrator.services.start import StartOptions, start
 from orchestrator.store.db import Database
 from tests.documents import document, step
 from tests.hands import Hands
+from tests.watching import no_autovacuum
 
 MANY = 1500
 CALLS = {
@@ -51,6 +52,7 @@ def blocks_read(db: Database) -> dict[str, int]:
 
 @pytest.fixture(params=[1, 2], ids=["one app", "two apps"])
 def read(request: pytest.FixtureRequest, db: Database) -> tuple[dict[str, int], dict[str, int]]:
+    no_autovacuum(db)  # pages of the catalog that planning reads would count
     hands = Hands(db, settings=Settings(window=1))
     set_pool(hands.engine, "gpu", 6, actor="test")
     apps = [f"app {i}" for i in range(request.param)]
