@@ -35,7 +35,7 @@ class Flat:
 
     def _left(self) -> dict[str, int]:
         """What is in the broker besides a few messages, with how much of it; nothing if that is all."""
-        with self.world.broker() as client:
+        with self.world.whole_broker() as client:
             kinds = {key.decode(): client.type(key) for key in client.keys("*")}
             kinds = {key: kind for key, kind in kinds.items() if not key.startswith(_KEYS) and kind != b"none"}
             waiting = {key: client.llen(key) for key, kind in kinds.items() if kind == b"list"}

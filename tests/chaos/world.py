@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 
@@ -265,8 +265,24 @@ class World(Fleet):
 
     # Servers.
 
-    def broker(self) -> redis.Redis:
-        return redis.Redis.from_url(self.broker_url, socket_timeout=2, socket_connect_timeout=2)
+    def broker(self, patience: float = 2.0) -> redis.Redis:
+        """A client of it, which waits so many seconds for each answer."""
+        return redis.Redis.from_url(self.broker_url, socket_timeout=patience, socket_connect_timeout=patience)
+
+    def whole_broker(self) -> redis.Redis:
+        """A client for when nothing is broken, which waits for as long as a busy machine takes."""
+        return self.broker(60.0)
+
+    def mend_broker(self, act: Callable[[redis.Redis], object]) -> None:
+        """Do this to it, however long it does not answer."""
+
+        def is_done() -> bool:
+            with suppress(redis.RedisError), self.broker() as client:
+                act(client)
+                return True
+            return False
+
+        wait_for(is_done, what="the broker is mended")
 
     def stop_server(self, name: str, how: signal.Signals) -> None:
         """Stop Postgres or Valkey; it is down when this returns."""

@@ -13,5 +13,4 @@ def demote_broker(world: World) -> None:
     with suppress(redis.RedisError), world.broker() as client:
         client.replicaof("127.0.0.1", 1)
         world.last(1, 3)
-    with suppress(redis.RedisError), world.broker() as client:
-        client.execute_command("REPLICAOF", "NO", "ONE")
+    world.mend_broker(lambda client: client.execute_command("REPLICAOF", "NO", "ONE"))

@@ -13,5 +13,4 @@ def fill_broker(world: World) -> None:
     with suppress(redis.RedisError), world.broker() as client:
         client.config_set("maxmemory", 1)
         world.last(1, 3)
-    with suppress(redis.RedisError), world.broker() as client:
-        client.config_set("maxmemory", 0)
+    world.mend_broker(lambda client: client.config_set("maxmemory", 0))
