@@ -86,6 +86,10 @@ class Driver:
         with self.world.engine.db.transaction() as conn:
             return int(conn.execute(text("SELECT count(*) FROM workflow_runs WHERE finished_at IS NULL")).scalar_one())
 
+    def are_fires_noted(self) -> bool:
+        """Whether a coordinator has noted of each run of a schedule how it ended, which all have."""
+        return not self.world.rows("SELECT FROM schedule_fires WHERE status = 'started'")
+
     def _safely(self, act: Callable[[], None]) -> None:
         try:
             act()

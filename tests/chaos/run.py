@@ -86,6 +86,7 @@ def quiet(world: World, driver: Driver) -> None:
         return False
 
     wait_for(over, REST_SECONDS, what="all runs have ended")
+    wait_for(driver.are_fires_noted, REST_SECONDS, what="schedules know of the ends of their runs")
     driver.look()
 
 
