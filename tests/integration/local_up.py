@@ -24,7 +24,7 @@ from tests.support import wait_for
 CLI = ("-P", "-c", "from orchestrator.cli.main import main; main()")
 READY = "Ready after"
 SHOWN = "Ctrl-C stops everything"  # the end of what it has to say, after the example
-SECONDS = 90
+SECONDS = 150
 
 
 class Up:
