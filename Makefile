@@ -10,7 +10,7 @@ SOAK ?= 10
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 # Hundreds of processes start in a test run, each of which would compile all modules anew.
-test soak unit: export PYTHONDONTWRITEBYTECODE :=
+test compiled soak unit: export PYTHONDONTWRITEBYTECODE :=
 
 # The first of these that runs and is 3.11 or newer. Choose another with `make venv PYTHON=/path/to/python`.
 PYTHONS := python3 python3.13 python3.12 python3.11
@@ -26,8 +26,15 @@ up: .venv/run.stamp ## start everything here: Postgres, Valkey, worker, coordina
 	@$(BIN)/orchestrator up $(ARGS)
 
 .PHONY: test
-test: check ## the checks and all tests (options: ARGS="-k words", JOBS=4)
+test: .venv/dev.stamp ## the checks and all tests (options: ARGS="-k words", JOBS=4)
+	@$(MAKE) -j 2 check compiled
 	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
+
+# Beside the checks, which keep one core busy: else each process that tests would compile all tests for itself. What is
+# wrong with them the tests tell.
+.PHONY: compiled
+compiled: .venv/dev.stamp
+	@$(BIN)/pytest -q --collect-only >/dev/null || true
 
 .PHONY: soak
 soak: .venv/dev.stamp ## all tests with long hunts and fresh random examples, 10 times as many (options: SOAK=10)
