@@ -33,7 +33,7 @@ test: .venv/dev.stamp ## the checks and all tests (options: ARGS="-k words", JOB
 # Beside the checks, which keep one core busy: else each process that tests would compile all tests for itself. What is
 # wrong with them the tests tell.
 .PHONY: compiled
-compiled: .venv/dev.stamp
+compiled: .venv/dev.stamp ## compile the tests, once for all processes that run them
 	@$(BIN)/pytest -q --collect-only >/dev/null || true
 
 .PHONY: soak
