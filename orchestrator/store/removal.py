@@ -117,11 +117,12 @@ def remove_trees(conn: Connection, keep: Mapping[str, float], *, blobs: bool = F
     if not roots:
         return Removed()
     trees = _trees(conn, roots, keep)
+    if not trees:
+        return Removed()
     ids = [id for tree in trees.values() for id in tree]
     conn.execute(_STEPS_AT_ONCE, {"ids": ids})
-    paths = load_paths(conn, ids) if blobs and ids else ()
-    rows = sum(_delete(conn, ids)) if ids else 0
-    return Removed(list(trees), len(ids), rows, paths)
+    paths = load_paths(conn, ids) if blobs else ()
+    return Removed(list(trees), len(ids), sum(_delete(conn, ids)), paths)
 
 
 def _trees(conn: Connection, roots: Sequence[str], keep: Mapping[str, float]) -> dict[str, list[str]]:
